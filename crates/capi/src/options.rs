@@ -4,8 +4,8 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 
-use evenkeel_runtime::{PoolBuilder, Topology, this_machine};
-use evenkeel_topology::{POWERS, list};
+use evenkeel_runtime::{PoolBuilder, Topology, this_machine_as_it_is};
+use evenkeel_topology::list;
 
 use crate::status::ek_status;
 
@@ -93,10 +93,7 @@ unsafe fn cores(options: &ek_options) -> Result<Option<Topology>, ek_status> {
     if wanted.or(big).or(little).or(powers).is_none() && ratio.is_none() {
         return Ok(None);
     }
-    let machine = this_machine().map_err(|wrong| match wrong.starts_with(POWERS) {
-        true => ek_status::EK_POWERS,
-        false => ek_status::EK_MACHINE,
-    })?;
+    let machine = this_machine_as_it_is().map_err(|_| ek_status::EK_MACHINE)?;
     let chosen = |machine: &Topology| {
         let machine = match wanted {
             Some(wanted) => some_of(machine, wanted)?,
@@ -104,9 +101,14 @@ unsafe fn cores(options: &ek_options) -> Result<Option<Topology>, ek_status> {
         };
         machine.with(big, little, ratio).map_err(|_| ek_status::EK_CORES)
     };
-    let Some(powers) = powers else { return chosen(&machine).map(Some) };
     // A type for each kind that the machine states, or else that the options do.
-    let powered = |machine: &Topology| machine.with_powers_of(powers).map_err(|_| ek_status::EK_POWERS);
+    let powered = |machine: &Topology| {
+        let powered = match powers {
+            Some(powers) => machine.with_powers_of(powers),
+            None => machine.with_powers_of_environment(),
+        };
+        powered.map_err(|_| ek_status::EK_POWERS)
+    };
     match powered(&machine) {
         Ok(machine) => chosen(&machine),
         Err(_) => powered(&chosen(&machine)?),

@@ -16,6 +16,11 @@ pub trait Arm {
     /// # Errors
     /// It could not be played, or did not end.
     fn play(&mut self, scenario: &Scenario, policy: &Setup) -> Result<Played, String>;
+
+    /// What went wrong when a policy was asked whether it accepts the machine of a scenario, which then is not played.
+    fn refused(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// What expectations need to know of a host.

@@ -22,8 +22,14 @@ pub fn check_policies(arm: &mut impl Arm, policies: &[Setup]) -> Report {
             report.skipped.push(format!("{name}: {big} big and {little} little cores are needed"));
             continue;
         }
-        for policy in policies.iter().filter(|policy| is_for(&scenario, &facts, policy)) {
-            let judged = arm.play(&scenario, policy).and_then(|played| judge(&scenario, &facts, &played));
+        for policy in policies {
+            let judged = if is_for(&scenario, &facts, policy) {
+                arm.play(&scenario, policy).and_then(|played| judge(&scenario, &facts, &played))
+            } else if let Some(fault) = arm.refused() {
+                Err(fault)
+            } else {
+                continue;
+            };
             match judged {
                 Ok(()) => report.passed += 1,
                 Err(found) => report.failed.push(format!("{}, {}: {found}", scenario.name, policy.name())),

@@ -252,7 +252,8 @@ impl Recorder {
 
     fn ready(&mut self, at: Ns, thread: ThreadId, by: Option<ThreadId>) {
         let Some(state) = self.threads.get_mut(thread.index()) else { return };
-        state.ready = Some(at);
+        // One that is queued anew has waited since it became ready.
+        state.ready.get_or_insert(at);
         // One that was preempted becomes ready, too.
         let Some(blocked) = state.blocked.take() else { return };
         state.woken = by.map_or(Woken::ByItself, Woken::By);

@@ -103,9 +103,11 @@ pub fn is_ext(tid: Tid) -> bool {
     get(tid).is_ok_and(|attr| attr.sched_policy == SCHED_EXT)
 }
 
-/// Another class, which knows nice values, too. SCHED_FLAG_KEEP_PARAMS would keep the class.
+/// Another class, which knows nice values, too. SCHED_FLAG_KEEP_PARAMS would keep the class. What the thread starts is as before, too: this
+/// user may not be allowed to change that.
 fn set_class(tid: Tid, now: &libc::sched_attr, class: u32) -> io::Result<()> {
-    set(tid, &libc::sched_attr { sched_policy: class, sched_nice: now.sched_nice, ..EMPTY })
+    let sched_flags = now.sched_flags & libc::SCHED_FLAG_RESET_ON_FORK as u64;
+    set(tid, &libc::sched_attr { sched_policy: class, sched_flags, sched_nice: now.sched_nice, ..EMPTY })
 }
 
 /// Time on a CPU in every such span.
@@ -167,4 +169,23 @@ fn set(tid: Tid, attr: &libc::sched_attr) -> io::Result<()> {
     #[allow(unsafe_code)]
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, std::ptr::from_ref(attr), 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_class_changes_nothing_else() {
+        const FLAG: u64 = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+        let changed = std::thread::spawn(|| {
+            let before = get(0).unwrap();
+            set(0, &libc::sched_attr { sched_flags: FLAG, ..before }).unwrap();
+            set_class(0, &get(0).unwrap(), libc::SCHED_BATCH as u32).unwrap();
+            let after = get(0).unwrap();
+            assert_eq!(after.sched_nice, before.sched_nice);
+            (after.sched_policy, after.sched_flags & FLAG)
+        });
+        assert_eq!(changed.join().unwrap(), (libc::SCHED_BATCH as u32, FLAG));
+    }
 }

@@ -45,6 +45,7 @@ pub struct Tool {
     task_info: TaskInfo,
     thread_number: Ask,
     team_count: Ask,
+    level: Ask,
     report: bool,
 }
 
@@ -117,6 +118,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
                 task_info: std::mem::transmute::<Function, TaskInfo>(function(c"ompt_get_task_info")?),
                 thread_number: ask(c"omp_get_thread_num")?,
                 team_count: ask(c"omp_get_num_teams")?,
+                level: ask(c"omp_get_level")?,
                 report: switch::read() == Switch::Report,
             };
             Some((set, tool))
@@ -192,6 +194,17 @@ impl Tool {
         let found = unsafe { (self.task_info)(0, &mut flags, &mut task, &mut frame, &mut region, &mut number) };
         found == 2 && flags & INITIAL != 0
     }
+
+    /// Whether this thread, in a region inside others, stays on its core for the outermost one, whose loops are split: the first thread of a region is
+    /// the one that has begun it, in the middle of its part.
+    fn stays_for_outermost(&self) -> bool {
+        if (self.thread_number)() != 0 {
+            return false;
+        }
+        // SAFETY: the team is used only here, in a region inside the outermost one.
+        let outermost = unsafe { region(self, (self.level)() - 1) };
+        outermost.is_some_and(|(team, threads)| team.is_some_and(|team| team.plan(threads).is_some()))
+    }
 }
 
 /// A thread, in the team of the region that it is in.
@@ -205,15 +218,15 @@ pub struct Member<'a> {
     pub number: usize,
 }
 
-/// The team of the region that this thread is in, and how many threads it has; no team if its loops are not to be split. `None` outside of all regions,
-/// and where a thread is alone.
+/// The team of the region that this thread is in, or of one so many levels further out, and how many threads it has; no team if its loops are not to be
+/// split. `None` outside of all regions, and where a thread is alone.
 ///
 /// # Safety
 /// The thread stays in the region for as long as the team is used.
-unsafe fn region<'a>(tool: &Tool) -> Option<(Option<&'a Team>, usize)> {
+unsafe fn region<'a>(tool: &Tool, further_out: c_int) -> Option<(Option<&'a Team>, usize)> {
     let (mut data, mut threads) = (ptr::null_mut::<Data>(), 0);
     // SAFETY: it writes to these places.
-    let found = unsafe { (tool.parallel_info)(0, &mut data, &mut threads) };
+    let found = unsafe { (tool.parallel_info)(further_out, &mut data, &mut threads) };
     if found != 2 || data.is_null() || threads < 2 {
         return None;
     }
@@ -226,9 +239,11 @@ unsafe fn region<'a>(tool: &Tool) -> Option<(Option<&'a Team>, usize)> {
 pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T> {
     let tool = TOOL.get().filter(|tool| tool.library == library)?;
     // SAFETY: until `then` returns it is in the region.
-    let (team, threads) = unsafe { region(tool) }?;
+    let (team, threads) = unsafe { region(tool, 0) }?;
     let Some(team) = team else {
-        tool.cores.release();
+        if !tool.stays_for_outermost() {
+            tool.cores.release();
+        }
         return None;
     };
     let number = usize::try_from((tool.thread_number)()).ok()?;
@@ -241,6 +256,6 @@ pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T
 pub fn of_cores<T>(library: usize, then: impl FnOnce(&mut dyn Iterator<Item = f64>) -> T) -> Option<T> {
     let tool = TOOL.get().filter(|tool| tool.library == library)?;
     // SAFETY: the team is not used.
-    let (_, threads) = unsafe { region(tool) }.filter(|(team, _)| team.is_some())?;
+    let (_, threads) = unsafe { region(tool, 0) }.filter(|(team, _)| team.is_some())?;
     Some(then(&mut tool.cores.speeds(threads)?))
 }

@@ -511,7 +511,7 @@ class Sweep:
         """Effects against the baseline at each value of what has several values, over all else.
 
         Columns: `varied`, `value`, `policy`, `metric` (`h_antt`, `h_stp`, `energy`), `effect`,
-        `low`, `high`.
+        `low`, `high`, as a share: -0.1 is 10 % less.
         """
 
     def to_json(self) -> str:
@@ -527,6 +527,8 @@ class Policy:
     """A scheduling policy. A class that extends it overrides hooks; each is CFS otherwise.
 
     A class may have `name`, `reads` and `guarantees`, and an object may have a `name` of its own.
+    `period` is asked anew after each `refresh`; `predictor`, `culprit`, `busy_factor`,
+    `knows_capacities` and `balances_always` once, when a run begins.
     """
 
     # Read from policies, but not there unless a class or an object sets them.
@@ -573,6 +575,9 @@ class Policy:
 
     def charge(self, s: State, thread: int, core: int, ran: int, /) -> int:
         """What a span of running on a core costs a thread in virtual time."""
+
+    def owes(self, s: State, running: int, core: int, /) -> int:
+        """What the thread that runs on a core is still to be charged, as `charge` will have it."""
 
     def enter(self, s: State, thread: int, core: int, why: Why, /) -> int:
         """The virtual time with which a thread joins those that wait for a core."""
@@ -933,6 +938,8 @@ def compare(
     **conditions: object,
 ) -> Comparison:
     """Compares policies: every workload on every machine under each, in pairs with the same seed.
+
+    A `baseline` that is an object is the one among `policies`, or has a name of its own.
 
     Conditions: `delay`, `governor`, `host`, `main`, `max_time`, `noise`, `oracle`, `tasks`.
     """

@@ -99,6 +99,10 @@ def comparable(
 
 def _follows(values: Sequence[Any], own: Sequence[tuple[Any, ...]]) -> bool:
     """Whether a value is the same wherever what is told apart is: as a frequency, if machines are told apart by theirs."""
+    having = {key for key, value in zip(own, values) if value is not None}
+    if having and having != set(own):
+        # Some of them have no such value: no cell would be of all.
+        return True
     seen = dict(zip(own, values))
     return all(seen[key] == value for key, value in zip(own, values))
 

@@ -12,7 +12,7 @@ use evenkeel_model as model;
 use evenkeel_report::{headline, json, page, text};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::conditions::conditions;
 use crate::error::{Error, raise};
@@ -35,9 +35,10 @@ pub struct Comparison {
 
 /// Compares policies: every workload on every machine under each, `seeds` times in each core order, in pairs with the same seed.
 ///
-/// Everything is an object or a name, or several of them. Without `orders` both that COLAB averages over are run (5.1), or the declared one
-/// for workloads that bind threads to CPUs by number. `conditions` are as the options of `evenkeel compare`. `progress` is
-/// called with the stage, the runs that are done and those that there are; `threads` is how many do the work.
+/// Everything is an object or a name, or several of them; a `baseline` that is an object is the one among `policies`, or has a name of
+/// its own. Without `orders` both that COLAB averages over are run (5.1), or the declared one for workloads that bind threads to CPUs by
+/// number. `conditions` are as the options of `evenkeel compare`. `progress` is called with the stage, the runs that are done and those
+/// that there are; `threads` is how many do the work.
 #[pyfunction]
 #[pyo3(signature = (workloads, machines, policies, *, baseline=None, seeds=5, orders=None, threads=None, progress=None, max_events=None, **conditions))]
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
@@ -58,13 +59,20 @@ pub fn compare(
     let workloads =
         setups::several(workloads)?.iter().map(|given| Ok(setups::workload(given)?.0)).collect::<PyResult<Vec<_>>>()?;
     let machines = setups::several(machines)?.iter().map(setups::machine).collect::<PyResult<Vec<_>>>()?;
-    let mut policies =
-        setups::several(policies)?.iter().map(|given| setups::policy(given, &faults)).collect::<PyResult<Vec<_>>>()?;
+    let given = setups::several(policies)?;
+    let mut policies = given.iter().map(|given| setups::policy(given, &faults)).collect::<PyResult<Vec<_>>>()?;
+    let against = baseline.filter(|given| !given.is_instance_of::<PyString>());
     let baseline = match baseline {
         Some(given) => setups::policy(given, &faults)?,
         None => catalog::policy("cfs").map_err(|error| raise(&error))?,
     };
-    if !policies.iter().any(|policy| policy.name() == baseline.name()) {
+    let is_given = match (policies.iter().position(|policy| policy.name() == baseline.name()), against) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        // What another object makes may be another policy, whatever its name.
+        (Some(at), Some(against)) => given[at].eq(against)?,
+    };
+    if !is_given {
         policies.insert(0, baseline.clone());
     }
     for (what, empty) in [("workloads", workloads.is_empty()), ("machines", machines.is_empty()), ("seeds", seeds == 0)]

@@ -22,17 +22,17 @@ pub fn conformance(py: Python<'_>, policy: &Bound<'_, PyAny>) -> PyResult<Confor
     let faults = Faults::default();
     let setup = setups::policy(policy, &faults)?;
     let how = How { threads: Some(1), faults: faults.clone(), ..How::default() };
-    let (reports, interrupted) = work(py, &how, |control| {
-        let mut tried = Tried { simulator: Simulator::new(Ns::ZERO), faults: faults.clone(), interrupted: None };
+    let reports = work(py, &how, |control| {
+        let mut tried = Tried { simulator: Simulator::new(Ns::ZERO), faults: faults.clone() };
         tried.simulator.options.meter = control.meter.cloned();
         tried.simulator.options.max_events = EVENTS;
         let reports = [Ns::ZERO, Ns::from_us(50), Ns::from_ms(1)].map(|delay| {
             tried.simulator.options.delay = delay;
             check_policies(&mut tried, std::slice::from_ref(&setup))
         });
-        (reports.to_vec(), tried.interrupted)
+        reports.to_vec()
     })?;
-    interrupted.map_or_else(|| Ok(Conformance { reports }), Err)
+    Ok(Conformance { reports })
 }
 
 /// No scenario has so many events unless a policy lets it go on for ever.
@@ -42,7 +42,20 @@ const EVENTS: u64 = 1_000_000;
 struct Tried {
     simulator: Simulator,
     faults: Faults,
-    interrupted: Option<PyErr>,
+}
+
+impl Tried {
+    /// What went wrong in Python since it was asked last. Ctrl-C stays, so that nothing more is tried and the work ends with it.
+    fn fault(&self) -> Option<String> {
+        let error = self.faults.take()?;
+        Python::attach(|py| {
+            let found = placed(py, &error);
+            if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                self.faults.set(error);
+            }
+            Some(found)
+        })
+    }
 }
 
 impl Arm for Tried {
@@ -51,18 +64,12 @@ impl Arm for Tried {
     }
 
     fn play(&mut self, scenario: &Scenario, policy: &Setup) -> Result<Played, String> {
-        if self.interrupted.is_some() {
-            return Err("not tried".into());
-        }
         let played = self.simulator.play(scenario, policy);
-        match self.faults.take() {
-            Some(error) if Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py)) => {
-                self.interrupted = Some(error);
-                Err("interrupted".into())
-            }
-            Some(error) => Err(Python::attach(|py| placed(py, &error))),
-            None => played,
-        }
+        self.fault().map_or(played, Err)
+    }
+
+    fn refused(&mut self) -> Option<String> {
+        self.fault()
     }
 }
 

@@ -175,8 +175,8 @@ impl Sweep {
     }
 
     /// How each policy differs from the baseline at each value of what has several: `varied`, `value` (a text), `policy`, `metric`
-    /// (`h_antt`, `h_stp`, `energy`), `effect`, `low`, `high` (its 95 % interval). Each effect is the geometric mean over everything
-    /// else that was varied.
+    /// (`h_antt`, `h_stp`, `energy`), `effect`, `low`, `high` (its 95 % interval), as a share: -0.1 is 10 % less. Each effect is the
+    /// geometric mean over everything else that was varied.
     #[getter]
     fn effects(&self) -> PyResult<Table> {
         let mut rows: Vec<([&str; 4], Difference)> = Vec::new();

@@ -134,6 +134,8 @@ pub fn work<T: Send>(py: Python<'_>, how: &How, job: impl FnOnce(&Control<'_>) -
     };
     let tell = |py: Python<'_>| -> PyResult<()> {
         py.check_signals()?;
+        // In a hook of other work it is that work's `interrupt` that ends this one: an exception which only Python's code lets out.
+        py.eval(c"(lambda: None)()", None, None)?;
         match (&how.progress, counted.now()) {
             (Some(progress), Some((stage, done, of))) => progress.call1(py, (stage, done, of)).map(drop),
             _ => Ok(()),

@@ -351,6 +351,19 @@ def test_points_are_of_the_same_runs():
     assert len(plots.pareto(part, by=["workload", "policy"]).collections) == 3
 
 
+def test_what_only_some_machines_have_keeps_none_apart():
+    table = Columns(
+        policy=["a"] * 6,
+        seed=[1, 2] * 3,
+        machine=["m"] * 4 + ["n"] * 2,
+        makespan_s=[1.0, 1.0, 4.0, 4.0, 3.0, 3.0],
+        energy_j=[2.0] * 6,
+        **{"machine.core.x.width": [1, 1, 2, 2, None, None]},
+    )
+    m, n = plots.pareto(table, by="machine").collections
+    assert (m.get_offsets()[0][0], n.get_offsets()[0][0]) == pytest.approx((2, 3))
+
+
 def test_tables_of_other_packages_are_taken():
     polars = pytest.importorskip("polars")
     error = polars.Series([None] * 8, dtype=polars.String)

@@ -37,6 +37,9 @@ class Plain(Policy):
     def charge(self, s, thread, core, ran):
         return super().charge(s, thread, core, ran)
 
+    def owes(self, s, running, core):
+        return super().owes(s, running, core)
+
     def enter(self, s, thread, core, why):
         return super().enter(s, thread, core, why)
 
@@ -155,6 +158,32 @@ def test_refresh_changes_where_threads_run_and_how_fast():
     assert run.frequencies["hz"]
 
 
+def test_a_period_may_change_at_each_refresh():
+    class Rarer(Policy):
+        def __init__(self):
+            self.ns, self.at = 1_000_000, []
+            made.append(self)
+
+        def period(self):
+            return self.ns
+
+        def refresh(self, s, changes):
+            self.at.append(s.now)
+            self.ns *= 2
+
+    class TooOften(Rarer):
+        def period(self):
+            return 5 if self.at else self.ns
+
+    made = []
+    evenkeel.simulate("Sync-2", "2B2S", Rarer)
+    at = made[-1].at
+    spans = [later - earlier for earlier, later in zip(at, at[1:])]
+    assert spans[:3] == [2_000_000, 4_000_000, 8_000_000]
+    with pytest.raises(evenkeel.Error, match="TooOften.period.*at least 10 us"):
+        evenkeel.simulate("Sync-2", "2B2S", TooOften)
+
+
 def test_predicted_speedups_are_seen():
     seen = set()
 
@@ -253,6 +282,7 @@ def returning(hook, value):
         ("slice", 0, "at least 10000"),
         ("slice", -1, "a time in ns"),
         ("charge", "much", "a time in ns"),
+        ("owes", 2**61, "at most 2\\*\\*60"),
         ("enter", 2**63, "a virtual time"),
         ("enter", 2**61, "a virtual time"),
         ("admit", [], "at least one"),
@@ -271,6 +301,26 @@ def returning(hook, value):
 def test_what_cannot_be_carried_out_is_said(hook, value, message):
     with pytest.raises(evenkeel.Error, match=message):
         evenkeel.simulate("Sync-2", "2B2S", returning(hook, value))
+
+
+def test_what_a_policy_owes_is_checked_where_it_calls_the_hooks_of_cfs():
+    class Owes(Policy):
+        def owes(self, s, running, core):
+            return 2**63 - 1
+
+        def enter(self, s, thread, core, why):
+            return super().enter(s, thread, core, why)
+
+        def preempts(self, s, woken, running, core):
+            return super().preempts(s, woken, running, core)
+
+    class Enters(Owes):
+        def enter(self, s, thread, core, why):
+            return s.thread(thread).vruntime
+
+    for policy in (Owes, Enters):
+        with pytest.raises(evenkeel.Error, match=r"owes returned 9223372036854775807: .*2\*\*60"):
+            evenkeel.simulate("Sync-2", "2B2S", policy)
 
 
 def test_changes_that_cannot_be_made_are_said():
@@ -356,6 +406,21 @@ def test_knobs_are_arguments():
         evenkeel.compare("Sync-2", "2B2S", [functools.partial(Sliced, 1)] * 2)
 
 
+def test_a_baseline_is_not_taken_for_another_policy_of_its_name():
+    class Sliced(Policy):
+        def __init__(self, ms):
+            self.ns = ms * 1_000_000
+
+        def slice(self, s, thread, core):
+            return self.ns
+
+    one, other = (functools.partial(Sliced, ms) for ms in (1, 20))
+    with pytest.raises(evenkeel.Error, match="two policies"):
+        evenkeel.compare("Sync-2", "2B2S", ["cfs", other], baseline=one)
+    compared = evenkeel.compare("Sync-2", "2B2S", ["cfs", one], baseline=one, seeds=1)
+    assert (compared.baseline, compared.policies) == ("Sliced", ["cfs", "Sliced"])
+
+
 def test_virtual_times_at_their_limits_are_compared():
     class Extreme(Policy):
         def enter(self, s, thread, core, why):
@@ -436,6 +501,24 @@ def test_what_a_policy_draws_is_no_certainty(undrawn_text):
     runs = compared.runs.to_pydict()
     of_draws = [m for p, m in zip(runs["policy"], runs["makespan_s"]) if p == "Draws"]
     assert len(set(of_draws)) > 1
+
+
+def test_an_exception_in_accepts_fails_the_scenario_of_that_machine():
+    class Needs(Policy):
+        def accepts(self, machine):
+            return None if machine.big[1] else "a second big core"
+
+    found = evenkeel.conformance(Needs)
+    assert (found.passed, len(found.failed)) == (3 * 3, 3 * 2)
+    for line in found.failed:
+        assert "its mask" in line and "in accepts: IndexError" in line
+
+    class Broken(Policy):
+        def accepts(self, machine):
+            return {}["the key"]
+
+    found = evenkeel.conformance(Broken)
+    assert (found.passed, len(found.failed)) == (0, 3 * 5)
 
 
 def test_a_policy_that_accepts_no_machine_has_not_passed():

@@ -287,8 +287,21 @@ def test_ctrl_c_ends_a_long_comparison():
     assert out == "interrupted\n", error
 
 
-@pytest.mark.parametrize("hook", ["pick(self, s, core)", "__init__(self)", "accepts(self, m)"])
-def test_ctrl_c_ends_a_hook_that_never_returns(hook):
+SIMULATES = 'simulate("radix", "2B2S", Endless)'
+COMPARES = 'evenkeel.compare("Sync-2", "4B4S", ["cfs", "gts", "colab"], seeds=1_000_000)'
+
+
+@pytest.mark.parametrize(
+    ("hook", "does", "call"),
+    [
+        ("pick(self, s, core)", "pass", SIMULATES),
+        ("__init__(self)", "pass", SIMULATES),
+        ("__init__(self)", COMPARES, SIMULATES),
+        ("accepts(self, m)", "pass", SIMULATES),
+        ("accepts(self, m)", "pass", "conformance(Endless)"),
+    ],
+)
+def test_ctrl_c_ends_a_hook_that_never_returns(hook, does, call):
     """Each run makes a policy of its own, after one that is looked at on the main thread."""
     process = python(
         f"""
@@ -299,14 +312,17 @@ def test_ctrl_c_ends_a_hook_that_never_returns(hook):
                 while threading.current_thread() is not threading.main_thread():
                     print("begun", flush=True) if not Endless.begun else None
                     Endless.begun = True
+                    {does}
             begun = False
         try:
-            evenkeel.simulate("radix", "2B2S", Endless)
+            evenkeel.{call}
         except KeyboardInterrupt:
             print("interrupted")
         """
     )
     assert process.stdout.readline() == "begun\n"
+    # Meanwhile a comparison within is under way.
+    time.sleep(1 if does == COMPARES else 0)
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=60)
     assert out == "interrupted\n", error

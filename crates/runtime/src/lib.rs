@@ -41,7 +41,7 @@ mod urgent;
 mod worker;
 mod workers;
 
-pub use asymmetry::{Account, Spans, this_machine, this_machine_with_speeds};
+pub use asymmetry::{Account, Spans, this_machine, this_machine_as_it_is, this_machine_with_speeds};
 pub use builder::{PoolBuilder, Record};
 pub use chunks::{par_chunks, par_chunks_mut};
 pub use error::{BuildError, MAX_THREADS, Shortage};

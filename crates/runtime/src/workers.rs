@@ -77,7 +77,7 @@ impl Default for PoolPlan {
 impl PoolPlan {
     /// The asymmetry of a pool, if it has any.
     pub(crate) fn asymmetry(&self) -> (Option<Asymmetry>, Vec<Missing>) {
-        let own = || asymmetry::usable().ok();
+        let own = || asymmetry::this_machine_as_it_is().ok();
         let Some(topology) = self.cores.clone().or_else(|| (self.threads > 1).then(own).flatten()) else {
             return (None, Vec::new());
         };

@@ -218,12 +218,11 @@ impl Scheduler {
         let vruntime = t.vruntime;
         self.state.touch(thread);
         if self.state.ready(thread) {
-            // It had the core in between, as the host's kernel decided: its place in the queue changes.
-            let t = self.state.thread(thread);
-            let (at, since) = (t.core, t.since);
+            // It had the core in between, as the host's kernel decided: its place in the queue changes. It waits from now on, as
+            // the span has its wait until then.
+            let at = self.state.thread(thread).core;
             self.dequeue(thread, at);
             self.enqueue(thread, at);
-            self.state.threads[thread.index()].since = since;
         }
         let queue = &mut self.state.cores[core.index()].queue;
         let floor = queue.first_vruntime().map_or(vruntime, |first| first.min(vruntime));

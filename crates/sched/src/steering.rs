@@ -21,11 +21,13 @@ pub struct Seen<'a> {
     pub core: CoreId,
     /// What it waits for; `None`: it runs, or waits for a core.
     pub waits: Option<crate::Wait>,
-    /// All time that it has run, by core type.
+    /// When it began. One that has started again since the last look is a new thread.
+    pub began: Ns,
+    /// All time that it has run since then, by core type.
     pub on_type: &'a [Ns],
-    /// All time that it was ready and another thread had its core.
+    /// All time since then that it was ready and another thread had its core.
     pub waited: Ns,
-    /// All time that others waited for it.
+    /// All time since then that others waited for it.
     pub blame: Ns,
 }
 

@@ -77,19 +77,26 @@ impl<'a> Chosen<'a> {
     pub fn gone(&self, living: u64) -> bool {
         match self.only {
             Only::Process(process) => {
-                !process::runs(*process) && (living == 0 || of_class().all(|tid| self.others.contains(&tid)))
+                !process::runs(*process) && (living == 0 || of_class().all(|tid| self.other(tid)))
             }
             Only::Group(folder) => !folder.exists(),
         }
+    }
+
+    /// Whether a thread of the class has it from those that had it before.
+    fn other(&self, tid: Tid) -> bool {
+        let parent = |process: &Tid| process::parent(*process).filter(|parent| *parent > 1);
+        let chain = || std::iter::successors(process::of(tid), parent);
+        self.others.contains(&tid) || chain().any(|process| self.others.contains(&process))
     }
 }
 
 impl Drop for Chosen<'_> {
     fn drop(&mut self) {
-        let mut seen = self.others.clone();
+        let mut seen = BTreeSet::new();
         loop {
             // What they start meanwhile is of the class, if they still are.
-            let new: Vec<Tid> = of_class().filter(|tid| seen.insert(*tid)).collect();
+            let new: Vec<Tid> = of_class().filter(|tid| !self.other(*tid) && seen.insert(*tid)).collect();
             if new.is_empty() {
                 return;
             }

@@ -349,11 +349,13 @@ impl Grid {
         named.chain(conditions.chain(policy).map(Option::as_ref))
     }
 
-    /// Pieces of the work: each has one workload, machine and set of conditions, and so many of its seeds that its runs are not
-    /// many. What they have in common is done once for each piece: runs alone on big cores, training.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
+    /// Pieces of the work that is done in so many parts: each has one workload, machine and set of conditions, and so many of its
+    /// seeds that its runs are not many, and no more than a part's share. What they have in common is done once for each piece:
+    /// runs alone on big cores, training.
+    pub(crate) fn pieces(&self, parts: u64) -> impl Iterator<Item = Piece> {
         let seeds = self.seeds.len();
-        let step = (RUNS_OF_A_PIECE / self.in_cell()).clamp(1, seeds);
+        let most = self.runs().div_ceil(parts).min(RUNS_OF_A_PIECE) as usize;
+        let step = (most / self.in_cell()).clamp(1, seeds);
         let (machines, conditions) = (self.machines.len(), self.conditions.len());
         (0..self.workloads.len() * machines * conditions).flat_map(move |cell| {
             let (workload, machine, conditions) =
@@ -369,7 +371,7 @@ impl Grid {
 
     /// Those of a part.
     pub(crate) fn pieces_of(&self, shard: Shard) -> impl Iterator<Item = Piece> {
-        (0..).zip(self.pieces()).filter(move |(piece, _)| shard.has(*piece)).map(|(_, piece)| piece)
+        (0..).zip(self.pieces(shard.of())).filter(move |(piece, _)| shard.has(*piece)).map(|(_, piece)| piece)
     }
 
     /// The runs of a piece, by number.
@@ -409,7 +411,7 @@ impl Grid {
 }
 
 /// So many runs are worth what is done once for a piece, and are over in a second or so.
-const RUNS_OF_A_PIECE: usize = 256;
+const RUNS_OF_A_PIECE: u64 = 256;
 
 /// A piece of the work.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What is done of a sweep, while it is at work: a file beside the table with a line for each run, its checksum and its JSON, written as soon
-//! as the run is over. Whatever ends the process, at most the line that it was writing is lost.
+//! What is done of a sweep, while it is at work: a file beside the table with a line for each run, written as soon as the run is over:
+//! a checksum, how many runs the grid has, and the run's JSON. Whatever ends the process, at most the line that it was writing is lost.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -77,12 +77,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds a row. Returns its place.
+    /// Adds a row of a grid with so many runs. Returns its place.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn add(&self, row: &Row) -> Result<u64> {
-        let line = line_of(row).map_err(|error| Error::table(&self.path, error))?;
+    pub(crate) fn add(&self, row: &Row, runs: u64) -> Result<u64> {
+        let line = line_of(row, runs).map_err(|error| Error::table(&self.path, error))?;
         let mut open = self.lock();
         let at = open.end;
         if let Err(error) = open.file.write_all(&line) {
@@ -106,7 +106,7 @@ impl Journal {
             BufReader::with_capacity(1024, &mut open.file).read_until(b'\n', &mut line)
         });
         read.map_err(Error::reading(&self.path))?;
-        parse(&self.path, &line, &format!("byte {at}"))
+        parse(&self.path, &line, &format!("byte {at}")).map(|(_, row)| row)
     }
 
     /// Forgets every row.
@@ -142,19 +142,20 @@ impl Drop for Journal {
     }
 }
 
-/// Calls `each` for every row of a journal, with its place. Returns whether the table beside it does not count. A line without an end is
-/// being written, or was cut off.
+/// Calls `each` for every row of a journal, with its place and how many runs its grid had, if it says that. Returns whether the table
+/// beside it does not count. A line without an end is being written, or was cut off.
 ///
 /// # Errors
 /// It cannot be read, or a line is none of a journal.
-pub fn read(path: &Path, mut each: impl FnMut(u64, Row) -> Result<()>) -> Result<bool> {
+pub fn read(path: &Path, mut each: impl FnMut(u64, Option<u64>, Row) -> Result<()>) -> Result<bool> {
     let mut reader = File::open(path).map(BufReader::new).map_err(Error::reading(path))?;
     let (mut line, mut at, mut number, mut fresh) = (Vec::new(), 0, 1, false);
     while reader.read_until(b'\n', &mut line).map_err(Error::reading(path))? > 0 && line.ends_with(b"\n") {
         if line == FRESH {
             fresh = true;
         } else {
-            each(at, parse(path, &line, &format!("line {number}"))?)?;
+            let (runs, row) = parse(path, &line, &format!("line {number}"))?;
+            each(at, runs, row)?;
         }
         at += line.len() as u64;
         number += 1;
@@ -163,9 +164,13 @@ pub fn read(path: &Path, mut each: impl FnMut(u64, Row) -> Result<()>) -> Result
     Ok(fresh)
 }
 
-fn parse(path: &Path, line: &[u8], place: &str) -> Result<Row> {
+fn parse(path: &Path, line: &[u8], place: &str) -> Result<(Option<u64>, Row)> {
     let unchanged = unchanged(line).ok_or_else(|| "it is not what was written".to_owned());
-    unchanged.and_then(|json| serde_json::from_slice(json).map_err(|error| error.to_string())).map_err(|error| {
+    let parsed = unchanged.map(parts).and_then(|(runs, json)| {
+        let row = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        Ok((runs, row))
+    });
+    parsed.map_err(|error| {
         let message = format!(
             "no row of a sweep at {place} ({error}): remove the line to do its run again, or the file to do all of them again"
         );
@@ -180,21 +185,28 @@ pub fn beside(table: &Path) -> PathBuf {
     name.into()
 }
 
-/// A row as a line: the checksum of its JSON in hexadecimal digits, and the JSON. As in the table, what a disk or a hand has changed is no
-/// result.
-fn line_of(row: &Row) -> serde_json::Result<Vec<u8>> {
-    let json = serde_json::to_vec(row)?;
-    let mut line = format!("{} ", blake3::hash(&json)).into_bytes();
-    line.extend(json);
+/// A row as a line: the checksum of the rest in hexadecimal digits, how many runs its grid has, and its JSON. As in the table, what a
+/// disk or a hand has changed is no result.
+fn line_of(row: &Row, runs: u64) -> serde_json::Result<Vec<u8>> {
+    let text = [format!("{runs} ").into_bytes(), serde_json::to_vec(row)?].concat();
+    let mut line = format!("{} ", blake3::hash(&text)).into_bytes();
+    line.extend(text);
     line.push(b'\n');
     Ok(line)
 }
 
-/// The JSON of a line, if it is as [`line_of`] made it.
+/// How many runs the grid of a line had, which older versions did not write, and the JSON.
+fn parts(text: &[u8]) -> (Option<u64>, &[u8]) {
+    let (digits, rest) = text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let runs = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    (runs, rest.trim_ascii_start())
+}
+
+/// What a line has behind its checksum, if it is as [`line_of`] made it.
 fn unchanged(line: &[u8]) -> Option<&[u8]> {
     let (checksum, rest) = line.split_at_checked(2 * blake3::OUT_LEN)?;
-    let json = rest.strip_prefix(b" ")?.strip_suffix(b"\n")?;
-    (blake3::Hash::from_hex(checksum).ok()? == blake3::hash(json)).then_some(json)
+    let text = rest.strip_prefix(b" ")?.strip_suffix(b"\n")?;
+    (blake3::Hash::from_hex(checksum).ok()? == blake3::hash(text)).then_some(text)
 }
 
 /// Whether an open file is the one of this name.
@@ -230,6 +242,9 @@ mod tests {
 
     use super::*;
 
+    /// How many the grid has.
+    const RUNS: u64 = 60;
+
     fn row(run: u64) -> Row {
         // A number that a sloppy reader of decimals gets wrong in the last place.
         Row { run, key: "k".into(), h_antt: Some(1.0 / 3.0 + run as f64 * 1e-16), ..Row::default() }
@@ -237,7 +252,8 @@ mod tests {
 
     fn all(journal: &Journal) -> Vec<(u64, Row)> {
         let mut rows = Vec::new();
-        let keep = |at: u64, row: Row| {
+        let keep = |at: u64, runs: Option<u64>, row: Row| {
+            assert_eq!(runs, Some(RUNS));
             rows.push((at, row));
             Ok(())
         };
@@ -250,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("t.parquet");
         let journal = Journal::open(&table).unwrap();
-        let places: Vec<u64> = (0..50).map(|run| journal.add(&row(run)).unwrap()).collect();
+        let places: Vec<u64> = (0..50).map(|run| journal.add(&row(run), RUNS).unwrap()).collect();
         assert!(matches!(Journal::open(&table), Err(Error::Busy { .. })));
         let path = journal.path().to_path_buf();
         drop(journal);
@@ -258,7 +274,7 @@ mod tests {
         let journal = Journal::open(&table).unwrap();
         let found = all(&journal);
         assert_eq!(found, places.iter().copied().zip((0..50).map(row)).collect::<Vec<_>>());
-        let at = journal.add(&row(50)).unwrap();
+        let at = journal.add(&row(50), RUNS).unwrap();
         assert_eq!((journal.row(at).unwrap(), journal.row(places[7]).unwrap()), (row(50), row(7)));
         journal.remove().unwrap();
         assert!(!path.exists());
@@ -290,19 +306,27 @@ mod tests {
         let journal = Journal::open(&folder.path().join("t.parquet")).unwrap();
         // A device that is always full takes the file's place.
         journal.lock().file = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let full = journal.add(&row(0)).unwrap_err();
+        let full = journal.add(&row(0), RUNS).unwrap_err();
         assert_eq!(full.to_string(), format!("cannot write {}", journal.path().display()));
     }
 
     #[test]
     fn a_line_is_a_row_only_as_it_was_written() {
-        let line = String::from_utf8(line_of(&row(7)).unwrap()).unwrap();
+        let line = String::from_utf8(line_of(&row(7), RUNS).unwrap()).unwrap();
         assert!(unchanged(line.as_bytes()).is_some());
-        let other = String::from_utf8(line_of(&row(8)).unwrap()).unwrap();
+        let other = String::from_utf8(line_of(&row(8), RUNS).unwrap()).unwrap();
         let swapped = format!("{}{}", &other[..64], &line[64..]);
-        for changed in [&*line.replace("0.33", "0.34"), &line[65..], &line[1..], &line[..70], &swapped, "\n"] {
+        let [result, of_grid] = [("0.33", "0.34"), (" 60 ", " 61 ")].map(|(from, to)| line.replace(from, to));
+        for changed in [&*result, &of_grid, &line[65..], &line[1..], &line[..70], &swapped, "\n"] {
             assert!(changed != line && unchanged(changed.as_bytes()).is_none(), "{changed}");
         }
+    }
+
+    #[test]
+    fn a_line_of_an_older_version_is_read() {
+        let json = serde_json::to_string(&row(7)).unwrap();
+        let line = format!("{} {json}\n", blake3::hash(json.as_bytes()));
+        assert_eq!(parse(Path::new("t"), line.as_bytes(), "line 1").unwrap(), (None, row(7)));
     }
 
     #[test]
@@ -311,7 +335,7 @@ mod tests {
         let table = folder.path().join("t.parquet");
         std::fs::write(folder.path().join("t.parquet.journal"), b"\xff hello\n").unwrap();
         let journal = Journal::open(&table).unwrap();
-        let error = read(journal.path(), |_, _| Ok(())).unwrap_err().to_string();
+        let error = read(journal.path(), |_, _, _| Ok(())).unwrap_err().to_string();
         assert!(error.contains("no row of a sweep at line 1") && error.contains("remove"), "{error}");
     }
 }

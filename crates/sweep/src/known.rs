@@ -22,18 +22,19 @@ pub fn already(grid: &Grid, request: &Request, max_events: u64) -> Result<u64> {
     let (path, mut anew) = (journal::beside(&request.table), false);
     if path.exists() {
         let mut sift = Sift::new(&mut numbers, &wanted, max_events);
-        anew = journal::read(&path, |_, row| {
+        anew = journal::read(&path, |_, runs, row| {
+            sift.written_for(runs);
             sift.counted(&row).into_iter().for_each(|run| done.add(run));
             Ok(())
         })?;
         sift.end(&path, request)?;
     }
-    if request.table.exists() && !anew {
+    if request.table.exists() {
         let mut reader = Reader::open(&request.table)?;
         let mut sift = Sift::new(&mut numbers, &wanted, max_events);
-        sift.other_grid = reader.about.runs != grid.runs();
+        sift.written_for(Some(reader.about.runs));
         while let Some(rows) = reader.rows()? {
-            rows.iter().filter_map(|row| sift.counted(row)).for_each(|run| done.add(run));
+            rows.iter().filter_map(|row| sift.counted(row)).filter(|_| !anew).for_each(|run| done.add(run));
         }
         sift.end(&request.table, request)?;
     }
@@ -83,21 +84,22 @@ impl Known {
         let mut known = Self { journal, places, wanted: wanted.count(), whole: None };
         let mut numbers = Numbers { grid, by_key: Vec::new() };
         let mut sift = Sift::new(&mut numbers, &wanted, max_events);
-        let anew = journal::read(known.journal.path(), |at, row| match sift.counted(&row) {
-            Some(run) => known.set(run, at),
-            None => Ok(()),
+        let anew = journal::read(known.journal.path(), |at, runs, row| {
+            sift.written_for(runs);
+            sift.counted(&row).map_or(Ok(()), |run| known.set(run, at))
         })?;
         let rows = sift.end(known.journal.path(), request)?;
-        if request.table.exists() && !anew {
+        if request.table.exists() {
+            // One that does not count is replaced, too: what it has of other grids or parts is not dropped unasked.
             let done = known.in_table(grid, request, Sift::new(&mut numbers, &wanted, max_events))?;
-            if request.fresh {
-                known.begin_anew()?;
-            } else if rows == 0 && done.is_some() {
+            let counts = !anew && !request.fresh;
+            if counts && rows == 0 && done.is_some() {
                 known.whole = done;
-            } else {
+            } else if counts {
                 known.take_from(&request.table, Sift::new(&mut numbers, &wanted, max_events))?;
             }
-        } else if request.fresh {
+        }
+        if request.fresh {
             known.begin_anew()?;
         }
         Ok(known)
@@ -114,8 +116,7 @@ impl Known {
         let (mut moved, mut failed) = (0, 0);
         let mut reader = Reader::open(&request.table)?;
         let same = reader.about == About::of(grid);
-        // A comment alone deals no run anew.
-        sift.other_grid = reader.about.runs != grid.runs();
+        sift.written_for(Some(reader.about.runs));
         while let Some(rows) = reader.rows()? {
             for row in rows {
                 moved += u64::from(sift.counted(&row) != Some(row.run));
@@ -133,15 +134,20 @@ impl Known {
         while let Some(rows) = reader.rows()? {
             for row in rows {
                 if let Some(run) = sift.counted(&row).filter(|run| !self.places.done.has(*run)) {
-                    self.set(run, self.journal.add(&Row { run, ..row })?)?;
+                    self.add(&Row { run, ..row }, sift.numbers.grid)?;
                 }
             }
         }
         Ok(())
     }
 
+    /// Puts a row into the journal.
+    pub fn add(&self, row: &Row, grid: &Grid) -> Result<()> {
+        self.set(row.run, self.journal.add(row, grid.runs())?)
+    }
+
     /// A run is at a place in the journal.
-    pub fn set(&self, run: u64, place: u64) -> Result<()> {
+    fn set(&self, run: u64, place: u64) -> Result<()> {
         self.places.set(run, place).map_err(Error::writing(self.journal.path()))
     }
 
@@ -170,11 +176,16 @@ impl<'a, 'g> Sift<'a, 'g> {
         Self { numbers, wanted, max_events, rows: 0, other_grid: false, foreign: 0, of_others: 0 }
     }
 
+    /// What follows is of a grid with so many runs, if that is known. A comment alone deals no run anew.
+    fn written_for(&mut self, runs: Option<u64>) {
+        self.other_grid |= runs.is_some_and(|runs| runs != self.numbers.grid.runs());
+    }
+
     /// The number of a row that is wanted and done. One that had too many events may have fewer than the limit of now.
     fn counted(&mut self, row: &Row) -> Option<u64> {
         self.rows += 1;
         let run = self.numbers.of(row);
-        // A journal does not say of which grid it is, but has the numbers of that.
+        // A journal of an older version does not say how many runs its grid had, but has the numbers of that.
         self.other_grid |= run.is_some_and(|run| run != row.run);
         match run {
             None => self.foreign += 1,

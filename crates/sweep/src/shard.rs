@@ -16,6 +16,11 @@ impl Shard {
     /// The whole.
     pub const ALL: Self = Self { number: 1, of: 1 };
 
+    /// How many there are.
+    pub(crate) fn of(self) -> u64 {
+        self.of
+    }
+
     /// Whether it has a piece of the work.
     pub fn has(self, piece: u64) -> bool {
         piece % self.of == self.number - 1

@@ -173,7 +173,7 @@ impl Work<'_> {
     }
 
     fn write(&self, row: Row) {
-        if let Err(error) = self.known.journal.add(&row).and_then(|place| self.known.set(row.run, place)) {
+        if let Err(error) = self.known.add(&row, self.grid) {
             self.breaks(error);
         }
         self.control.progress.advance();

@@ -90,12 +90,7 @@ impl Facts {
         let cpus: Vec<Cpu> = self.cpus.iter().enumerate().map(cpu).collect();
         let mut notes = found.notes;
         notes.extend(self.notes);
-        let sharing = cpus.iter().filter(|cpu| cpu.siblings.len() > 1).count();
-        if sharing > 0 {
-            notes.push(format!(
-                "SMT: {sharing} CPUs share their cores with others; two busy ones of a core get less than twice the work done"
-            ));
-        }
+        notes.extend(smt(&cpus));
         Topology {
             origin: self.origin,
             clock: self.clock,
@@ -141,6 +136,20 @@ impl Facts {
         let shared = caches.clone().filter(all).or_else(|| clusters.filter(some)).or_else(|| caches.filter(some));
         shared.or_else(|| of(|cpu| &cpu.package)).unwrap_or_else(assumed)
     }
+}
+
+/// How the note of [`smt`] begins.
+pub(crate) const SMT: &str = "SMT: ";
+
+/// A note on the CPUs that share their cores, if some do.
+pub(crate) fn smt(cpus: &[Cpu]) -> Option<String> {
+    let sharing = cpus.iter().filter(|cpu| cpu.siblings.len() > 1).count();
+    let note = || {
+        format!(
+            "{SMT}{sharing} CPUs share their cores with others; two busy ones of a core get less than twice the work done"
+        )
+    };
+    (sharing > 0).then(note)
 }
 
 /// Frequencies that can be, ascending, each once.

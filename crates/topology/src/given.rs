@@ -2,8 +2,8 @@
 
 use evenkeel_model::Watts;
 
-use crate::kinds::{CpuType, of_capacities};
-use crate::{Cpu, Shared, Sustained, Topology, UNKNOWN_RATIO, list};
+use crate::kinds::{CpuType, KINDS_SAY_IT, RATIO_SAYS_IT, of_capacities};
+use crate::{Cpu, Shared, Sustained, Topology, UNKNOWN_RATIO, facts, list};
 
 impl Topology {
     /// The same machine with other kinds, or less of it.
@@ -80,7 +80,14 @@ impl Topology {
             (_, true) => Some(1),
             _ => None,
         };
-        Ok(self.only(kind_of, kinds))
+        let topology = self.only(kind_of, kinds).without_notes(KINDS_SAY_IT);
+        Ok(if ratio.is_some() { topology.without_notes(RATIO_SAYS_IT) } else { topology })
+    }
+
+    /// The same without the notes that end so, since what they say is assumed has been stated.
+    fn without_notes(mut self, end: &str) -> Self {
+        self.notes.retain(|note| !note.ends_with(end));
+        self
     }
 
     /// The kinds of two lists: as far apart as was said, else as they were found to be, else as far as is assumed.
@@ -96,7 +103,7 @@ impl Topology {
         let (ratio, source) = match ratio {
             Some(ratio) => (ratio, "given: --ratio".to_owned()),
             None if found > 1.01 => (found, format!("{}: mean of the CPUs", self.kinds[0].source)),
-            None => (UNKNOWN_RATIO, format!("assumed: {UNKNOWN_RATIO} times slower (--ratio says it)")),
+            None => (UNKNOWN_RATIO, format!("assumed: {UNKNOWN_RATIO} times slower {RATIO_SAYS_IT}")),
         };
         of_capacities(&[1.0, 1.0 / ratio], &["given: --big, --little".into(), source])
     }
@@ -116,7 +123,7 @@ impl Topology {
         for (kind, given) in topology.kinds.iter_mut().zip(of_capacities(&[1.0, 1.0 / ratio], &source)) {
             (kind.capacity, kind.source) = (given.capacity, given.source);
         }
-        Ok(topology)
+        Ok(topology.without_notes(RATIO_SAYS_IT))
     }
 
     /// The cores that `4c:big,2c:little` counts.
@@ -158,7 +165,7 @@ impl Topology {
         if of(0).is_empty() {
             return Err(format!("--big {text}: no core is big"));
         }
-        Ok(self.only(kind_of, self.two_kinds(&of(0), &of(1), None)))
+        Ok(self.only(kind_of, self.two_kinds(&of(0), &of(1), None)).without_notes(KINDS_SAY_IT))
     }
 
     /// The CPUs that have a kind, and the kinds that have a CPU.
@@ -193,7 +200,10 @@ impl Topology {
             let share = share(&cpus, &self.cpus);
             Sustained { power: Watts(of_all.power.0 * share), ..of_all }
         });
-        Self { cpus, kinds: left, clusters, sustained, ..self.clone() }
+        let mut notes = self.notes.clone();
+        notes.retain(|note| !note.starts_with(facts::SMT));
+        notes.extend(facts::smt(&cpus));
+        Self { cpus, kinds: left, clusters, sustained, notes, ..self.clone() }
     }
 }
 

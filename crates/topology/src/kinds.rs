@@ -57,6 +57,11 @@ pub const MOST: usize = 8;
 /// The slowest kind has at least this capacity, about a hundredth of the fastest's: a machine file takes no slower core.
 const LEAST: u32 = 11;
 
+/// How notes end that are void once the user states the kinds.
+pub(crate) const KINDS_SAY_IT: &str = "(--big and --little say it)";
+/// How notes end that are void once the user states the ratio.
+pub(crate) const RATIO_SAYS_IT: &str = "(--ratio says it)";
+
 /// Finds the kinds of `count` CPUs from sources, the most precise first.
 pub fn find(count: usize, sources: &[Source]) -> Found {
     let groups: Vec<Vec<usize>> = sources.iter().map(|source| source.says.groups()).collect();
@@ -81,7 +86,7 @@ pub fn find(count: usize, sources: &[Source]) -> Found {
         None => {
             notes.push(format!(
                 "{} distinguishes kinds of cores, but nothing says how fast each is; assumed that each is {} times as fast as \
-                 the next (--ratio says it)",
+                 the next {RATIO_SAYS_IT}",
                 chosen.name,
                 crate::UNKNOWN_RATIO
             ));
@@ -128,7 +133,7 @@ fn equal(count: usize, sources: &[Source]) -> Found {
     let (source, notes) = match names.as_slice() {
         [] => (
             "assumed: nothing says otherwise".to_owned(),
-            vec!["nothing says how fast the cores are; assumed that all are equal (--big and --little say it)".into()],
+            vec![format!("nothing says how fast the cores are; assumed that all are equal {KINDS_SAY_IT}")],
         ),
         names => (format!("{}: all equal", names.join(", ")), Vec::new()),
     };

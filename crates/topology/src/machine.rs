@@ -15,8 +15,8 @@ const OVERLAP: f64 = 0.5;
 const ACTIVITY: f64 = 0.5;
 const LEAKAGE: f64 = 0.1;
 const IDLE_SHARE: f64 = 0.1;
-const LOWEST_VOLTS: f64 = 0.7;
-const HIGHEST_VOLTS: f64 = 1.0;
+pub(crate) const LOWEST_VOLTS: f64 = 0.7;
+pub(crate) const HIGHEST_VOLTS: f64 = 1.0;
 /// Server programs gain 16 to 28 % by hyper-threading (Marr et al., Intel Technology Journal 6(1), 2002).
 const SMT: f64 = 1.25;
 const SMT_SOURCE: &str =

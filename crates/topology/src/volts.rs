@@ -6,11 +6,12 @@
 
 use evenkeel_model::{Behaviour, CoreType, Hz, Opp, Volts, Watts};
 
+use crate::machine::{HIGHEST_VOLTS, LOWEST_VOLTS};
+
 /// The core type with powers, of which there is at least one, instead of those that were assumed. All power counts as switching power, unless it cannot be.
 pub(crate) fn with_powers(assumed: CoreType, powers: &[(Hz, Watts)]) -> CoreType {
     let top = assumed.max_frequency();
-    let leaks = powers.len() >= LEAST_POINTS && powers.windows(2).any(|two| energy(two[1]) < energy(two[0]));
-    let law = leaks.then(|| Law::of(powers, top));
+    let law = leaks(powers).then(|| Law::of(powers, top));
     let highest = law.map_or_else(|| a_cycle(powers, top), |law| law.switching);
     let volts = |hz: Hz| {
         law.map_or_else(|| (a_cycle(powers, hz) / highest).sqrt(), |law| law.volts(hz.per_ns() / top.per_ns()))
@@ -24,8 +25,22 @@ pub(crate) fn with_powers(assumed: CoreType, powers: &[(Hz, Watts)]) -> CoreType
     CoreType { opps: assumed.opps.iter().map(opp).collect(), activity, leakage, ..assumed }
 }
 
-/// The law has three numbers; fewer points than one more would fit any.
-const LEAST_POINTS: usize = 4;
+/// Energies closer than this differ by rounding: the kernel cuts off what is below a microwatt.
+const ROUNDING: f64 = 0.01;
+
+/// Whether a cycle takes less energy at a higher frequency.
+fn leaks(powers: &[(Hz, Watts)]) -> bool {
+    let mut most = 0.0_f64;
+    powers.iter().any(|one| {
+        most = most.max(energy(*one));
+        energy(*one) < (1.0 - ROUNDING) * most
+    })
+}
+
+/// The slope that is assumed where no power is known. Two powers fit laws of many slopes: then the nearest to it is taken.
+const ASSUMED_SLOPE: f64 = (HIGHEST_VOLTS - LOWEST_VOLTS) / HIGHEST_VOLTS;
+/// How much being near counts: next to nothing where powers fit one slope better than others.
+const NEARNESS: f64 = 1e-9;
 /// Halvings of the search for the slope: more than the digits of a voltage.
 const STEPS: u32 = 40;
 
@@ -47,7 +62,7 @@ impl Law {
         let (mut from, mut to) = (0.0, 1.0);
         for _ in 0..STEPS {
             let third = (to - from) / 3.0;
-            let off = |slope| Self::at(slope, &points, top).1;
+            let off = |slope: f64| Self::at(slope, &points, top).1 + NEARNESS * (slope - ASSUMED_SLOPE).powi(2);
             if off(from + third) < off(to - third) { to -= third } else { from += third }
         }
         Self::at((from + to) / 2.0, &points, top).0

@@ -2,13 +2,16 @@
 #![expect(unsafe_code, reason = "the interface is C's")]
 
 use std::ffi::{CStr, CString, c_void};
+use std::path::Path;
+use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::{env, fs};
 
 use evenkeel::*;
-use evenkeel_runtime::this_machine;
-use evenkeel_topology::list;
+use evenkeel_runtime::{this_machine, this_machine_as_it_is};
+use evenkeel_topology::{POWERS, SYSFS, list};
 
 unsafe extern "C-unwind" fn never(_: *mut c_void) {
     unreachable!("nothing is done");
@@ -107,6 +110,54 @@ fn powers_that_cannot_be() {
         let big = CString::new(first.to_string()).unwrap();
         assert_eq!(with(c"aaws-4B4L", Some(&big)), ek_status::EK_OK);
     }
+}
+
+/// On equal cores. One process for each value, because the environment is one for the whole process.
+#[test]
+fn powers_of_the_environment_are_those_of_the_kinds_that_options_state() {
+    const INNER: &str = "EVENKEEL_TEST_INNER";
+    if env::var_os(INNER).is_none() {
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("equal");
+        let cpus = root.join("sys/devices/system/cpu");
+        for cpu in 0..64 {
+            let cpufreq = cpus.join(format!("cpu{cpu}/cpufreq"));
+            fs::create_dir_all(&cpufreq).unwrap();
+            fs::write(cpufreq.join("cpuinfo_min_freq"), "100000").unwrap();
+            fs::write(cpufreq.join("cpuinfo_max_freq"), "666000").unwrap();
+        }
+        fs::write(cpus.join("online"), "0-63").unwrap();
+        for powers in ["aaws-4B4L", "/nowhere.toml"] {
+            let mut alone = Command::new(env::current_exe().unwrap());
+            let test = "refusals::powers_of_the_environment_are_those_of_the_kinds_that_options_state";
+            alone.args([test, "--exact"]).env(INNER, "1").env(SYSFS, &root).env(POWERS, powers);
+            let output = alone.output().unwrap();
+            assert!(output.status.success(), "{powers}: {output:?}");
+        }
+        return;
+    }
+    let cpus = this_machine_as_it_is().map(|machine| machine.ids()).unwrap_or_default();
+    // This process may use other CPUs only, or one.
+    let [first, second, ..] = cpus[..] else { return };
+    let (big, little) = (CString::new(first.to_string()).unwrap(), CString::new(second.to_string()).unwrap());
+    let with = |powers: Option<&CStr>| {
+        let options = ek_options {
+            big: big.as_ptr(),
+            little: little.as_ptr(),
+            powers: powers.map_or(null(), CStr::as_ptr),
+            techniques: c"base+m".as_ptr(),
+            ..ek_options_default()
+        };
+        let mut pool = null_mut();
+        // SAFETY: both are there, strings are strings.
+        let status = unsafe { ek_pool_new(&options, &mut pool) };
+        // SAFETY: null, or a pool that is freed once.
+        unsafe { ek_pool_free(pool) };
+        status
+    };
+    let there = env::var(POWERS).unwrap() == "aaws-4B4L";
+    let of_environment = if there { ek_status::EK_OK } else { ek_status::EK_POWERS };
+    assert_eq!(with(None), of_environment);
+    assert_eq!(with(Some(c"aaws-4B4L")), ek_status::EK_OK, "the environment has no say");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! `evenkeel vm`: an asymmetric machine on any Linux box.
 
-use std::io::{self, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::launch::{self, Signals};
 use evenkeel_linux::spec::Spec;
-use evenkeel_linux::vm::{Error, Job, Options, Stream, Vm, kernel};
+use evenkeel_linux::vm::{self, Error, Job, Options, Stream, Vm, kernel};
 
 use crate::args::{Accel, Format, Path as Decides, VmRun};
 use crate::clock::Stopwatch;
@@ -54,8 +55,8 @@ pub fn run(args: &VmRun) -> Result<u8> {
     let ended = boot(args, spec, &signals).and_then(|mut vm| {
         let watch = Stopwatch::start();
         let mut forward = |stream: Stream, bytes: &[u8]| match stream {
-            Stream::Output => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
-            Stream::Errors => io::stderr().write_all(bytes),
+            Stream::Output => vm::put(io::stdout().as_fd(), bytes),
+            Stream::Errors => vm::put(io::stderr().as_fd(), bytes),
         };
         let job = Job { command: &command, directory: &directory, writable: &writable, timeout: args.timeout };
         let ended = vm.run(&job, &signals, &mut forward, &mut |text| messages::warning(text));

@@ -81,9 +81,13 @@ fn blame(account: &Account<'_>, threads: &[Shown], unlisted: &[Tid]) -> Markup {
         return html! { p.soft { "Not seen: that needs eBPF, and so root." } };
     }
     let pairs: Vec<&PairWaits> = account.summary.waiting_pairs().collect();
-    match threads::blame(threads) {
-        Some(blamed) => html! { (blamed) (graph(account, threads, unlisted, &pairs)) },
-        None => html! { p.soft { "No thread waited for another one (in the futex system call)." } },
+    if pairs.is_empty() {
+        return html! { p.soft { "No thread waited for another one (in the futex system call)." } };
+    }
+    html! {
+        // Those that were waited for may all be short-lived, and have no account.
+        @if let Some(blamed) = threads::blame(threads) { (blamed) }
+        (graph(account, threads, unlisted, &pairs))
     }
 }
 
@@ -122,5 +126,50 @@ fn shown(account: &Account<'_>, thread: &ThreadSummary) -> Shown {
         delay: thread.delay,
         blame: thread.inside.map(|inside| inside.blame),
         facts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_linux::host::{PERIOD, Plan, Summary};
+    use evenkeel_linux::sample::{Inside, MAX_TYPES, Turn};
+    use evenkeel_model::machines;
+    use evenkeel_sched::policy::Judgement;
+
+    use super::*;
+    use crate::catalog;
+
+    /// The page of one thread for which no other waited, and of these waits.
+    fn page_of(pairs: Vec<PairWaits>) -> String {
+        let plan = Plan {
+            machine: machines::by_name("2B2S").unwrap(),
+            cpus: vec![0, 1, 2, 3],
+            policy: catalog::live_policy("pfs").unwrap(),
+            period: PERIOD,
+            timeline: true,
+        };
+        let thread = ThreadSummary {
+            tid: 1,
+            process: 1,
+            name: "app".into(),
+            kind: ThreadKind::Application,
+            run: [Ns::from_ms(1); MAX_TYPES],
+            delay: Ns::ZERO,
+            switches: 1,
+            inside: Some(Inside { turn: Turn::Off(Ns::ZERO), preempted: 0, waited: Ns::ZERO, blame: Ns::ZERO }),
+            idles: false,
+            judgement: Judgement::default(),
+        };
+        let summary =
+            Summary { elapsed: Ns::from_secs(1), threads: vec![thread], pairs: Some(pairs), ..Summary::default() };
+        page(&Account::new(&plan, &summary), &Timeline::default(), "app")
+    }
+
+    #[test]
+    fn waits_for_short_lived_threads_are_waits() {
+        let page = page_of(vec![PairWaits { waiter: 1, waker: 99, waited: Ns::from_ms(10), times: 1 }]);
+        assert!(page.contains("id=\"waits\"") && !page.contains("No thread waited"), "{page}");
+        let page = page_of(Vec::new());
+        assert!(!page.contains("id=\"waits\"") && page.contains("No thread waited"), "{page}");
     }
 }

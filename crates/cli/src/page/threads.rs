@@ -194,7 +194,7 @@ fn more(count: usize) -> Markup {
     html! { @if count > SHOWN { p.note { "... and " (count - SHOWN) " more." } } }
 }
 
-/// The threads that others waited for longest; `None` if no thread waited for another.
+/// The threads that others waited for longest; `None` if no thread waited for one of these.
 pub(super) fn blame(threads: &[Shown]) -> Option<Markup> {
     let blamed = |thread: &&Shown| thread.blame.is_some_and(|blame| blame > Ns::ZERO);
     let mut threads: Vec<&Shown> = threads.iter().filter(blamed).collect();

@@ -93,7 +93,8 @@ fn no_thread_keeps_a_mask_that_the_program_does_not_want() {
 }
 
 /// What starts a command that may not use eBPF.
-const WITHOUT_EBPF: [&str; 3] = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin,-sys_resource", "--inh-caps=-all"];
+pub(super) const WITHOUT_EBPF: [&str; 3] =
+    ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin,-sys_resource", "--inh-caps=-all"];
 
 /// Without eBPF a chosen mask may be taken for an inherited one, but no inherited one for a chosen one.
 #[test(two_cpus)]

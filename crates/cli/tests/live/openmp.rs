@@ -108,6 +108,22 @@ fn a_loop_with_regions_inside_is_measured() {
     assert!(said.contains(" of 4 runs split; speeds of its cores: ") && !said.contains(": 0 of 4"), "{said}");
 }
 
+/// A thread of a loop that is split stays on its core in regions inside, too: it is in the middle of its part.
+#[test(libomp, two_cpus)]
+fn a_loop_that_is_split_stays_on_its_cores_behind_regions_inside() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "clang", "openmp_inner", &["-fopenmp"]);
+    let command = || {
+        let mut command = Command::new(&program);
+        command.arg("2").env("OMP_NUM_THREADS", "2");
+        command
+    };
+    let (_, plain) = run(&mut command());
+    assert!(!plain.contains("after them on 1 CPUs\n"), "{plain}");
+    let (_, said) = run(command().env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1"));
+    assert!(said.contains("after them on 1 CPUs\n"), "{said}");
+}
+
 /// Threads that are on cores of their own start some that are not.
 #[test(two_cpus)]
 fn threads_of_gcc_s_regions_inside_a_region_may_run_anywhere() {

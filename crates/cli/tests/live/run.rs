@@ -73,7 +73,16 @@ pub(super) struct Busy {
 
 impl Busy {
     pub(super) fn start(args: &[&str]) -> Self {
-        let mut evenkeel = evenkeel(args).args(["--", "sh", "-c", BUSY]).stdout(Stdio::piped()).spawn().unwrap();
+        Self::start_by(&[], args)
+    }
+
+    /// The same, with Evenkeel started by some words.
+    pub(super) fn start_by(by: &[&str], args: &[&str]) -> Self {
+        let own = evenkeel(args);
+        let mut words = by.iter().map(std::ffi::OsStr::new).chain([own.get_program()]).chain(own.get_args());
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).args(["--", "sh", "-c", BUSY]);
+        let mut evenkeel = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(evenkeel.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let shell = line.trim();
@@ -222,6 +231,24 @@ fn a_process_on_none_of_evenkeels_cpus_is_not_moved_and_that_is_said_at_once() {
     other.wait().unwrap();
     std::io::Read::read_to_string(&mut told, &mut line).unwrap();
     assert_eq!(running.wait().unwrap().code(), Some(125), "{line}");
+}
+
+/// The shell that starts Evenkeel: that itself, and its guard, are none of what is followed.
+#[test(two_cpus)]
+fn a_shell_that_starts_evenkeel_on_none_of_its_cpus_is_told_so_at_once() {
+    let cpus = cpus();
+    let line = "taskset -pc $0 $$ >/dev/null; timeout 60 taskset -c $1 \"$2\" run -q --pid $$; :";
+    let mut command = Command::new("sh");
+    command.args(["-c", line, &cpus[1], &cpus[0]]).arg(evenkeel(&[]).get_program());
+    let mut shell = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(shell.stderr.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    // Evenkeel ends with the shell.
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    std::io::Read::read_to_string(&mut told, &mut line).unwrap();
+    assert!(line.contains("nothing can be moved: process") && line.contains("may only use CPU"), "{line}");
 }
 
 /// What had been started before is followed with its process. What it had used by then is not in the account.

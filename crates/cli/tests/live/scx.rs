@@ -283,6 +283,8 @@ fn only_some_are_scheduled_and_weights_count() {
     let (output, errors, _) = guest(folder.path(), "only", &[]);
     let expected = "process: 7 nice 5, 0 nice 0\n\
                     process: 0 disabled\n\
+                    beside left-overs: 0 disabled\n\
+                    afterwards 7 nice 0\n\
                     group: 7 nice 5, 7 nice 3, 0 nice 0\n\
                     group: 0 disabled\n\
                     beside others, kernel: 0 disabled\n\

@@ -210,6 +210,16 @@ only)
 	begin --only $first; eventually is $first "7 nice 5"; echo "process: $(class $first), $(class $other)"
 	kill $first; gone process
 
+	# One that is killed leaves threads of the class behind: what these start is not of those that are chosen next.
+	sh -c 'while :; do sleep 0.1 & wait; done' & first=$!
+	begin --only $first; eventually is $first "7 nice 0"
+	kill -KILL $pid; wait $pid || true; eventually in_state disabled
+	"$programs" hog 1 & joins=$!
+	begin --only $joins; eventually is $joins "7 nice 0"
+	kill $joins; gone "beside left-overs"
+	echo "afterwards $(class $first)"
+	kill $first
+
 	nice -n 5 "$programs" hog 1 & first=$!
 	echo $first >$groups/light/cgroup.procs
 	begin --only light

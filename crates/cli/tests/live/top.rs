@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
+use super::masks::WITHOUT_EBPF;
 use super::run::{Busy, evenkeel, eventually, mask, run};
 use super::terminal::{Terminal, taken_away};
 
@@ -151,4 +153,27 @@ fn without_a_terminal_it_prints_and_changes() {
     let gone = run(&["top", &std::process::id().to_string()]);
     assert_eq!(gone.status.code(), Some(2));
     assert!(String::from_utf8(gone.stderr).unwrap().contains("is not an Evenkeel that can be watched"));
+}
+
+/// As `taskset` does, whether that is seen or not. No thread is moved meanwhile.
+#[test(two_cpus)]
+fn a_mask_that_is_set_ends_a_pin() {
+    let with: &[&str] = &[];
+    for by in [with, &WITHOUT_EBPF] {
+        let busy = Busy::start_by(by, &["run", "--quiet", "--policy", "cfs", "--big", "0", "--little", "1"]);
+        let (host, process) = (busy.evenkeel.id().to_string(), &busy.processes[1]);
+        let done = |words: &[&str]| assert!(run(&[&["top", host.as_str()], words].concat()).status.success());
+        done(&["--pin", &format!("{process}=0")]);
+        eventually("the thread's mask", || mask(process).as_deref() == Some("0"));
+        let mut taskset = Command::new("taskset");
+        assert!(taskset.args(["-cp", "0-1", process]).stdout(Stdio::null()).status().unwrap().success());
+        let pinned = |thread: &Value| thread["pinned"].as_array().is_some_and(|cpus| !cpus.is_empty());
+        eventually("the end of the pin", || {
+            documents(&[&host])[0]["threads"].as_array().is_some_and(|threads| !threads.iter().any(pinned))
+        });
+        done(&["--policy", "cfs"]);
+        // Long enough for the new policy to bind it.
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(mask(process).as_deref(), Some("0-1"), "{by:?}");
+    }
 }

@@ -99,7 +99,9 @@ impl Kernel for Heat {
             ensure((value - expected).abs() < 1e-9, || format!("point {at} is {value}, expected {expected}"))?;
         }
         let exact = libm::exp(-2.0 * plate.steps as f64 * plate.time_step());
-        ensure(result.error <= (exact - faded).abs() + 1e-9, || format!("{} off the exact solution", result.error))
+        let most = (0..result.values.len()).map(|at| plate.exact(at, 0)).fold(0.0, f64::max);
+        let error = (exact - faded).abs() * most;
+        ensure((result.error - error).abs() < 1e-12, || format!("error {}, expected {error}", result.error))
     }
 
     fn digest(result: &Temperatures) -> u64 {
@@ -155,6 +157,15 @@ mod tests {
         let mut result = Heat::run(&Serial, &plate);
         result.values.pop();
         assert!(Heat::check(&plate, &result).is_err());
+    }
+
+    #[test]
+    fn an_error_of_none_is_found_out() {
+        for steps in [1, 5] {
+            let plate = Plate { steps, ..Heat::input(1.0) };
+            let result = Heat::run(&Serial, &plate);
+            assert!(Heat::check(&plate, &Temperatures { error: 0.0, ..result }).is_err());
+        }
     }
 
     proptest! {

@@ -64,6 +64,13 @@ impl Kernel for ConvexHull {
             let same = points.iter().all(|point| *point == points[only as usize]);
             return ensure(same, || "one corner, but different points".into());
         }
+        // Each way round has one corner that lies to the right of both corners beside it.
+        let at = |corner: usize| points[hull[corner % hull.len()] as usize];
+        let right = |corner: &usize| at(*corner) > at(corner + 1) && at(*corner) > at(corner + hull.len() - 1);
+        let rightmost: Vec<usize> = (0..hull.len()).filter(right).collect();
+        ensure(hull.is_empty() || rightmost.len() == 1, || "it does not go round once".into())?;
+        let within = |point: &Point2| at(0) <= *point && *point <= at(rightmost[0]);
+        ensure(points.iter().all(within), || "a point is left of the first corner or right of all".into())?;
         for (index, &a) in hull.iter().enumerate() {
             let (b, c) = (hull[(index + 1) % hull.len()], hull[(index + 2) % hull.len()]);
             ensure(hull.len() == 2 || height(points, a, b, c) < 0.0, || format!("no corner at point {b}"))?;
@@ -153,6 +160,18 @@ mod tests {
         assert_eq!(ConvexHull::run(&Serial, &square), [0, 3, 2, 1]);
         assert!(ConvexHull::check(&square, &vec![0, 3, 2]).is_err());
         assert!(ConvexHull::check(&square, &vec![0, 3, 4, 2, 1]).is_err());
+    }
+
+    #[test]
+    fn going_round_twice_and_ending_early_are_found_out() {
+        let square = vec![[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]];
+        assert!(ConvexHull::check(&square, &vec![0, 3, 2, 1]).is_ok());
+        assert!(ConvexHull::check(&square, &vec![0, 3, 2, 1, 0, 3, 2, 1]).is_err());
+        assert!(ConvexHull::check(&square, &vec![3, 2, 1, 0]).is_err(), "it begins at the leftmost");
+        let line = vec![[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]];
+        assert!(ConvexHull::check(&line, &vec![0, 2]).is_ok());
+        assert!(ConvexHull::check(&line, &vec![0, 1]).is_err());
+        assert!(ConvexHull::check(&line, &vec![1, 2]).is_err());
     }
 
     proptest! {

@@ -237,16 +237,26 @@ impl Driver {
         let id = tracked.id;
         let mut waited = sample.delay.since(tracked.seen.delay);
         let mut rates = tracked.rates;
-        let instructions = rates.count(sample.instructions, &sample.run).map(|(_, new)| new);
-        let speedup = rates.speedup(self.machine().core_types.len());
-        for core_type in 0..MAX_TYPES.min(self.machine().core_types.len()) {
-            let time = sample.run[core_type].since(tracked.seen.run[core_type]);
-            if time == Ns::ZERO && (waited == Ns::ZERO || core_type > 0) {
+        let retired = rates.count(sample.instructions, &sample.run);
+        let types = self.machine().core_types.len();
+        let speedup = rates.speedup(types);
+        let near = self.core(sample.cpu);
+        let here = near.map_or(0, |core| self.machine().cores[core.index()].core_type.index());
+        let ran = |core_type: usize| sample.run[core_type].since(tracked.seen.run[core_type]);
+        let reported = 0..MAX_TYPES.min(types);
+        let all = Ns(reported.clone().map(|core_type| ran(core_type).0).sum());
+        let only_waited = all == Ns::ZERO && waited > Ns::ZERO;
+        // One span ends where the next one begins, which is not known: they are taken to have been in the order of types.
+        let mut later = all;
+        for core_type in reported {
+            let time = ran(core_type);
+            if time == Ns::ZERO && !(only_waited && core_type == here) {
                 continue;
             }
-            let near = self.core(sample.cpu);
+            later = later.since(time);
             let on = self.machine().core_of(CoreTypeId(core_type as u8), near).unwrap_or(CoreId(0));
-            self.sched.ran(now, id, on, &Span { time, waited, instructions, speedup, ..Span::default() });
+            let instructions = retired.filter(|(only, _)| *only == core_type).map(|(_, new)| new);
+            self.sched.ran(now.since(later), id, on, &Span { time, waited, instructions, speedup, ..Span::default() });
             waited = Ns::ZERO;
         }
         let blocked = matches!(self.state().thread(id).run, Run::Blocked(_));

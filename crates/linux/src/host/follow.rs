@@ -17,6 +17,7 @@ use super::counters::ThreadCounters;
 use super::driver::{Driver, Newcomer, Order};
 use super::name::Name;
 use super::pace::{Pace, SOONEST};
+use super::proc::started_by;
 use super::sampler::Sampler;
 use super::service::kind;
 use super::summary::{Summary, ThreadSummary};
@@ -72,7 +73,7 @@ pub(super) struct Follow {
     orphans: Option<Orphans>,
     timeline: Option<Timeline>,
     /// The cores of threads whose masks were found to leave out some.
-    narrow: BTreeMap<Tid, CoreSet>,
+    pub(super) narrow: BTreeMap<Tid, CoreSet>,
     /// When these masks were last read again.
     read: Ns,
     /// Why no thread can be moved.
@@ -146,10 +147,11 @@ impl Follow {
     pub fn step(&mut self) -> io::Result<()> {
         let before = thread_time();
         self.renewed += u32::from(self.affinity.guarded()?);
-        self.used.update();
+        self.end_pins(clock())?;
         self.obey_watchers(clock())?;
         let now = clock();
         let newcomers = self.sample(now);
+        self.used.update(&self.samples);
         if self.counts {
             for sample in &mut self.samples {
                 sample.instructions = self.counters.count(sample.tid);
@@ -284,7 +286,7 @@ impl Follow {
     pub fn finish(mut self) -> Summary {
         let now = clock();
         self.release(now);
-        self.used.update();
+        self.used.update(&self.samples);
         // Not those of a process that has ended since: the kernel has added their time to that of its parent.
         let living = self.samples.iter().filter(|sample| Path::new(&format!("/proc/{}", sample.process)).exists());
         let living = Ns(living.map(|sample| self.used.of_living(sample).0).sum());
@@ -380,6 +382,7 @@ impl Follow {
         for (tid, cores) in own_masks {
             self.driver.allow(now, tid, cores);
             self.narrow.insert(tid, cores);
+            self.watched.unpinned(tid);
         }
         Ok(())
     }
@@ -402,7 +405,12 @@ pub(super) fn barred(process: Tid) -> Option<String> {
 
 /// Why no thread of a process, or of what it has started, can be moved between some CPUs: they may use none of them.
 fn apart(process: Tid, cpus: &[u16]) -> Option<String> {
-    let masks = process::family(process).ok()?.into_iter().filter_map(|tid| mask::of_thread(tid).ok());
+    let (mut tids, mut processes) = (Vec::new(), vec![process]);
+    while let Some(one) = processes.pop() {
+        processes.extend(started_by(one));
+        tids.extend(process::threads(one).unwrap_or_default());
+    }
+    let masks = tids.into_iter().filter_map(|tid| mask::of_thread(tid).ok());
     let own: BTreeSet<u16> = masks.flat_map(|mask| mask::cpus(&mask).collect::<Vec<_>>()).collect();
     let (may, between) = (list::text(&Vec::from_iter(own.iter().copied())), list::text(cpus));
     (!own.is_empty() && !own.iter().any(|cpu| cpus.contains(cpu)))

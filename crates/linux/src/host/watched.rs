@@ -53,6 +53,22 @@ impl Watched {
 }
 
 impl Follow {
+    /// Ends the pins of threads that have left them: without eBPF nothing else tells that a program has set masks.
+    ///
+    /// # Errors
+    /// The guard has gone.
+    pub(super) fn end_pins(&mut self, now: Ns) -> io::Result<()> {
+        let left = |(tid, cores): (&Tid, &CoreSet)| self.affinity.left(*tid, *cores).then_some(*tid);
+        let left: Vec<Tid> = self.watched.pins.iter().filter_map(left).collect();
+        for tid in left {
+            let own = self.affinity.unbind(tid, &mut self.sampler)?;
+            self.watched.unpinned(tid);
+            self.driver.allow(now, tid, own);
+            self.narrow.insert(tid, own);
+        }
+        Ok(())
+    }
+
     /// Makes the changes that were asked for.
     ///
     /// # Errors
@@ -98,6 +114,9 @@ impl Follow {
             if let Some(known) = self.known.get(&sample.tid) {
                 let pinned = self.watched.pins.get(&sample.tid).copied();
                 let cores = pinned.unwrap_or_else(|| self.affinity.own(sample.tid));
+                if cores != machine.all() {
+                    self.narrow.insert(sample.tid, cores);
+                }
                 let about = Newcomer { kind: kind(known.name.as_str()), class: Class::fair(0), cores };
                 driver.take_over(now, sample, about, &self.driver);
             }

@@ -16,6 +16,7 @@ mod enforcement;
 mod error;
 mod monitor;
 mod options;
+mod output;
 mod port;
 mod processes;
 mod protocol;
@@ -39,6 +40,7 @@ use protocol::{Reply, Request, Run};
 
 pub use error::Error;
 pub use options::{Accelerator, Options};
+pub use output::put;
 pub use shares::Shares;
 
 /// The variable that names a configuration of `evenkeel`.
@@ -92,8 +94,8 @@ pub enum Stream {
     Errors,
 }
 
-/// Receives what a command writes.
-pub type Sink<'a> = dyn FnMut(Stream, &[u8]) -> io::Result<()> + 'a;
+/// Receives what a command writes. Returns how much of it was taken, within a moment, as by [`put`].
+pub type Sink<'a> = dyn FnMut(Stream, &[u8]) -> io::Result<usize> + 'a;
 
 impl Vm {
     /// Boots a guest and waits until it is up. `notice` receives what the user should know.
@@ -210,7 +212,7 @@ fn environment(own: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, 
 }
 
 /// Passes on what is new in the files that a command writes to, as far as they reach now: it may write faster than its
-/// output is read. Before each further buffer of a file there is a `check`.
+/// output is read, which may be never. Before more of a file there is a `check`.
 fn forward(
     streams: &mut [(Stream, File); 2],
     output: &mut Sink<'_>,
@@ -227,9 +229,13 @@ fn forward(
             if read == 0 {
                 break;
             }
-            output(*stream, &buffer[..read]).map_err(Error::Output)?;
-            if present.limit() > 0 {
-                check()?;
+            let mut rest = &buffer[..read];
+            while !rest.is_empty() {
+                let taken = output(*stream, rest).map_err(Error::Output)?;
+                rest = &rest[taken..];
+                if !rest.is_empty() || present.limit() > 0 {
+                    check()?;
+                }
             }
         }
     }
@@ -258,7 +264,7 @@ mod tests {
         let mut sink = |_: Stream, bytes: &[u8]| {
             passed.set(passed.get() + bytes.len());
             assert!(passed.get() < 100 * BUFFER, "there is no end of it");
-            out.write_all(&[b'x'; BUFFER])
+            out.write_all(&[b'x'; BUFFER]).map(|()| bytes.len())
         };
         let check = || {
             checks.set(checks.get() + 1);
@@ -268,6 +274,30 @@ mod tests {
         assert_eq!((passed.get(), checks.get()), (3 * BUFFER, 2));
         let stopped = forward(&mut streams, &mut sink, || Err(Error::Interrupted(libc::SIGINT)));
         assert!(matches!(stopped, Err(Error::Interrupted(libc::SIGINT))) && passed.get() == 4 * BUFFER, "{stopped:?}");
+    }
+
+    #[test]
+    fn a_command_whose_output_is_not_read_can_be_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["out", "err"].map(|name| folder.path().join(name));
+        fs::write(&names[0], "abc").unwrap();
+        fs::write(&names[1], "").unwrap();
+        let [of_out, of_err] = names.each_ref().map(|name| File::open(name).unwrap());
+        let mut streams = [(Stream::Output, of_out), (Stream::Errors, of_err)];
+        let mut text = Vec::new();
+        // Its reader has room for two bytes.
+        let mut sink = |_: Stream, bytes: &[u8]| {
+            let taken = bytes.len().min(2 - text.len());
+            text.extend_from_slice(&bytes[..taken]);
+            Ok(taken)
+        };
+        let checks = Cell::new(0);
+        let check = || {
+            checks.set(checks.get() + 1);
+            if checks.get() < 5 { Ok(()) } else { Err(Error::Timeout(Ns::from_ms(1))) }
+        };
+        let stopped = forward(&mut streams, &mut sink, check);
+        assert!(matches!(stopped, Err(Error::Timeout(_))) && text == b"ab", "{stopped:?}");
     }
 
     #[test]

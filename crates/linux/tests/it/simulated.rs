@@ -4,7 +4,7 @@ use evenkeel_linux::host::Simulated;
 use evenkeel_model::{Machine, Ns, machines};
 use evenkeel_sched::Setup;
 use evenkeel_sim::{Options, Outcome, run, run_steered};
-use evenkeel_workload::program::{Phase, PhaseId, SchedParams, Spread, Start, ThreadKind, Work};
+use evenkeel_workload::program::{Phase, PhaseId, SchedParams, Spread, Start, ThreadIndex, ThreadKind, Work};
 use evenkeel_workload::{Op, Program, Thread, Workload};
 
 /// Threads of so many million instructions, each of which may use some cores or all.
@@ -44,6 +44,31 @@ fn equal_threads_take_turns_on_big_cores() {
     assert!(beside.makespan.0 * 100 < alone.makespan.0 * 65, "{} instead of {}", beside.makespan, alone.makespan);
     assert!(beside.migrations > 4, "{}", beside.migrations);
     assert_eq!(beside, steered(&machine, &four, "pfs"), "the same again");
+}
+
+/// A thread that starts 50 others, one after the other, or one 50 times, beside three that never end.
+fn one_at_a_time(again: bool) -> Workload {
+    let others = if again { 1 } else { 50 };
+    let mut workload = workload(&vec![(100, None); 4 + others]);
+    let threads = &mut workload.programs[0].threads;
+    let start = |life: usize| {
+        let thread = ThreadIndex((4 + life % others) as u32);
+        [Op::Spawn(thread), Op::Join(thread), Op::Sleep { span: Ns::from_ms(20), spread: Spread::None }]
+    };
+    threads[0].ops = (0..50).flat_map(start).collect();
+    for endless in &mut threads[1..4] {
+        let body = std::mem::take(&mut endless.ops);
+        endless.ops = vec![Op::Repeat { times: None, body }];
+    }
+    threads[4..].iter_mut().for_each(|spawned| spawned.start = Start::Spawned);
+    workload
+}
+
+#[test]
+fn a_thread_that_starts_again_is_treated_as_another_one() {
+    let machine = machines::by_name("2B2S").unwrap();
+    let [again, others] = [true, false].map(|again| steered(&machine, &one_at_a_time(again), "pfs").makespan);
+    assert!(again.0.abs_diff(others.0) * 20 < others.0, "{again} instead of {others}");
 }
 
 #[test]

@@ -148,18 +148,19 @@ impl System {
 }
 
 /// The straight line through the operating points, in hertz per volt and hertz. Where more hertz do not take more volts there is
-/// none, and frequency is taken to be proportional, by the means of both. Where all take the same volts, these are enough for the highest.
+/// none, and frequency is taken to be proportional, so that the volts of the highest are enough for it.
 fn line(kind: &CoreType) -> (f64, f64) {
     let top = kind.highest_opp();
+    let proportional = (top.frequency.0 as f64 / top.voltage.0, 0.0);
     if kind.opps.iter().all(|opp| opp.voltage == top.voltage) {
-        return (top.frequency.0 as f64 / top.voltage.0, 0.0);
+        return proportional;
     }
     let count = kind.opps.len() as f64;
     let points = || kind.opps.iter().map(|opp| (opp.voltage.0, opp.frequency.0 as f64));
     let (volts, hertz) = (points().map(|p| p.0).sum::<f64>() / count, points().map(|p| p.1).sum::<f64>() / count);
     let spread: f64 = points().map(|(v, _)| (v - volts) * (v - volts)).sum();
     let slope = points().map(|(v, f)| (v - volts) * (f - hertz)).sum::<f64>() / spread;
-    if slope.is_finite() && slope > 0.0 { (slope, hertz - slope * volts) } else { (hertz / volts, 0.0) }
+    if slope.is_finite() && slope > 0.0 { (slope, hertz - slope * volts) } else { proportional }
 }
 
 #[cfg(test)]

@@ -75,6 +75,10 @@ fn voltages_need_not_ascend_with_frequencies() {
         kind.opps.iter_mut().zip(volts).for_each(|(opp, volts)| opp.voltage = volts);
     }
     let system = System::of(&machine, |kind| kind.opps[0].voltage);
+    for (group, kind) in system.groups.iter().zip(&machine.core_types) {
+        let share = group.frequency(kind.highest_opp().voltage) / kind.max_frequency().0 as f64;
+        assert!((share - 1.0).abs() < 1e-9, "{share} of the highest frequency");
+    }
     let found = system.optimum(&[4, 4], Range::Feasible);
     let inside = |(group, volts): (&Group, &Volts)| group.lowest.0 <= volts.0 && volts.0 <= group.highest.0;
     assert!(system.groups.iter().zip(&found.volts).all(inside), "{found:?}");

@@ -31,7 +31,11 @@ pub fn setup(make: &Bound<'_, PyAny>, faults: &Faults) -> PyResult<Setup> {
     let description = describe(&made)?;
     warn_of_typing_mistakes(&made)?;
     let (make, faults) = (make.clone().unbind(), faults.clone());
-    let setup = Setup::from(description).made_by(move |seed| {
+    let setup = Setup::from(description).made_by(move |seed| -> Box<dyn Scheduling> {
+        // Work that is to end asks Python nothing more, which might not come back.
+        if faults.any() {
+            return Box::new(policy::Cfs);
+        }
         Python::attach(|py| {
             let made = || self::made(make.bind(py), seed).and_then(|made| Adaptor::new(description, &made, &faults));
             match faults.inside(py, made) {
@@ -170,13 +174,7 @@ struct Adaptor {
 
 impl Adaptor {
     fn new(description: &'static Description, made: &Bound<'_, Policy>, faults: &Faults) -> PyResult<Self> {
-        let period: Option<u64> = made.call_method0("period")?.extract()?;
-        if period.is_some_and(|period| Ns(period) < SHORTEST) {
-            return Err(Error::new_err(format!(
-                "{}.period() = {period:?}: expected None or at least 10 us",
-                description.name
-            )));
-        }
+        let period = period(made, description.name)?;
         let busy_factor: u64 = made.call_method0("busy_factor")?.extract()?;
         if busy_factor > NEVER {
             return Err(Error::new_err(format!(
@@ -192,13 +190,25 @@ impl Adaptor {
             policy: made.clone().into_any().unbind(),
             faults: faults.clone(),
             machine: PyOnceLock::new(),
-            period: period.map(Ns),
+            period,
             busy_factor,
             knows_capacities: made.call_method0("knows_capacities")?.extract()?,
             balances_always: made.call_method0("balances_always")?.extract()?,
             predictor: quality(&predictor)?,
             culprit: blamed(&culprit)?,
         })
+    }
+
+    /// When the next refresh is may depend on what the last one saw.
+    fn ask_period(&mut self) {
+        if !self.overrides.contains("period") || self.faults.any() {
+            return;
+        }
+        let asked = Python::attach(|py| self.faults.inside(py, || period(self.policy.bind(py), self.description.name)));
+        match asked {
+            Ok(period) => self.period = period,
+            Err(error) => self.faults.set(error),
+        }
     }
 
     /// What a hook of Python's decides, or, if it has none of this name or an exception came up, what CFS does.
@@ -228,7 +238,7 @@ impl Adaptor {
 }
 
 /// The most and, below zero, the least virtual time: differences of such times are numbers, too.
-const MOST: i64 = 1 << 60;
+pub(super) const MOST: i64 = 1 << 60;
 
 /// A busy core that balances so much more rarely than an idle one never does.
 const NEVER: u64 = 1_000_000;
@@ -236,8 +246,17 @@ const NEVER: u64 = 1_000_000;
 /// No scheduler decides more often.
 const SHORTEST: Ns = Ns::from_us(10);
 
+/// The time from one refresh to the next, as a policy says it now.
+fn period(policy: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Ns>> {
+    let period: Option<u64> = policy.call_method0("period")?.extract()?;
+    if period.is_some_and(|period| Ns(period) < SHORTEST) {
+        return Err(Error::new_err(format!("{name}.period() = {period:?}: expected None or at least 10 us")));
+    }
+    Ok(period.map(Ns))
+}
+
 /// A value as errors show it.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or_else(|_| "?".into(), |repr| repr.to_string())
 }
 
@@ -391,6 +410,16 @@ impl Scheduling for Adaptor {
         self.decide("charge", s, call, || fair::charge(s, thread, ran))
     }
 
+    fn owes(&self, s: &Scheduler, running: ThreadId, core: CoreId) -> Ns {
+        let call = |hook: Hook<'_, '_>| {
+            let expected = "a time in ns, at most 2**60";
+            let returned = hook.call((running.0, core.0))?;
+            let owes: u64 = hook.read(&returned, expected)?;
+            if owes <= MOST as u64 { Ok(Ns(owes)) } else { Err(hook.wrong(&owes.to_string(), expected)) }
+        };
+        self.decide("owes", s, call, || fair::owes(s, running))
+    }
+
     fn enter(&mut self, s: &Scheduler, thread: ThreadId, core: CoreId, why: Reason) -> i64 {
         let call = |hook: Hook<'_, '_>| {
             let expected = "a virtual time in ns, from -2**60 to 2**60";
@@ -398,7 +427,8 @@ impl Scheduling for Adaptor {
             let time: i64 = hook.read(&returned, expected)?;
             if (-MOST..=MOST).contains(&time) { Ok(time) } else { Err(hook.wrong(&time.to_string(), expected)) }
         };
-        self.decide("enter", s, call, || fair::enter(s, thread, core, why))
+        let owes = || s.core(core).current.map_or(Ns::ZERO, |running| self.owes(s, running, core));
+        self.decide("enter", s, call, || fair::enter(s, thread, core, why, owes()))
     }
 
     fn leave(&mut self, s: &Scheduler, thread: ThreadId) {
@@ -436,7 +466,7 @@ impl Scheduling for Adaptor {
             let returned = hook.call((woken.0, running.0, core.0))?;
             hook.read(&returned, "True or False")
         };
-        self.decide("preempts", s, call, || fair::preempts(s, woken, running))
+        self.decide("preempts", s, call, || fair::preempts(s, woken, running, self.owes(s, running, core)))
     }
 
     fn balance(&mut self, s: &Scheduler, core: CoreId) -> Choice {
@@ -471,5 +501,6 @@ impl Scheduling for Adaptor {
             made.borrow().make(s, changes)
         };
         self.decide("refresh", s, call, || ());
+        self.ask_period();
     }
 }

@@ -8,8 +8,10 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::adaptor::{MOST, shown};
 use super::state::State;
 use super::values::{Changes, Pick, Span, Why};
+use crate::error::Error;
 use crate::machine::{Machine, numbers};
 
 /// A scheduling policy. A class that extends it overrides the hooks in which it differs; each of them is CFS otherwise, also by
@@ -18,6 +20,9 @@ use crate::machine::{Machine, numbers};
 /// What a class says of itself: `name` (else that of the class); `reads`, which is `"nothing"`, `"speedups"` (predicted ones:
 /// `s.speedup(thread)`) or `"stalls"` (counters); `guarantees`, some of `"takes-over"` (an idle big core takes over the thread of a
 /// little one at once) and `"balances"` (a busy core takes over what waits for a busier one), which `evenkeel.conformance` checks.
+///
+/// `period` is asked anew after each `refresh`; `predictor`, `culprit`, `busy_factor`, `knows_capacities` and `balances_always` are
+/// asked once, when a run begins.
 ///
 /// Each run makes one of its own. The same calls must give the same decisions, or runs cannot be repeated: what is drawn comes from
 /// a `random.Random(self.seed)` of its own.
@@ -44,7 +49,7 @@ pub fn with_seed<T>(seed: u64, make: impl FnOnce() -> T) -> T {
 }
 
 /// The hooks, by their names.
-pub const HOOKS: [&str; 22] = [
+pub const HOOKS: [&str; 23] = [
     "accepts",
     "period",
     "predictor",
@@ -54,6 +59,7 @@ pub const HOOKS: [&str; 22] = [
     "pick",
     "slice",
     "charge",
+    "owes",
     "enter",
     "leave",
     "arrive",
@@ -68,6 +74,18 @@ pub const HOOKS: [&str; 22] = [
     "turned",
     "refresh",
 ];
+
+/// What a policy says that the thread which runs on a core owes: here Python calls it, and it is not checked elsewhere.
+fn owed(policy: &Bound<'_, Policy>, s: &Bound<'_, State>, running: u32, core: u16) -> PyResult<Ns> {
+    let returned = policy.call_method1("owes", (s, running, core))?;
+    match returned.extract::<u64>() {
+        Ok(owes) if owes <= MOST as u64 => Ok(Ns(owes)),
+        _ => {
+            let (class, found) = (policy.get_type().name()?, shown(&returned));
+            Err(Error::new_err(format!("{class}.owes returned {found}: expected a time in ns, at most 2**60")))
+        }
+    }
+}
 
 #[pymethods]
 #[expect(unused_variables, reason = "Python shows their names")]
@@ -126,9 +144,18 @@ impl Policy {
         Ok(fair::charge(s.get()?, s.known_thread(thread)?, Ns(ran)).0)
     }
 
+    /// What the thread that runs on a core is still to be charged, as `charge` will have it: wake-ups count it.
+    fn owes(&self, s: &State, running: u32, core: u16) -> PyResult<u64> {
+        s.known_core(core)?;
+        Ok(fair::owes(s.get()?, s.known_thread(running)?).0)
+    }
+
     /// The virtual time with which a thread joins those that wait for a core.
-    fn enter(&self, s: &State, thread: u32, core: u16, why: &Why) -> PyResult<i64> {
-        Ok(fair::enter(s.get()?, s.known_thread(thread)?, s.known_core(core)?, why.means()))
+    fn enter(slf: &Bound<'_, Self>, s: &Bound<'_, State>, thread: u32, core: u16, why: &Why) -> PyResult<i64> {
+        let running = s.get().get()?.core(s.get().known_core(core)?).current;
+        let owes = running.map_or(Ok(Ns::ZERO), |running| owed(slf, s, running.0, core))?;
+        let s = s.get();
+        Ok(fair::enter(s.get()?, s.known_thread(thread)?, s.known_core(core)?, why.means(), owes))
     }
 
     /// A thread is about to leave the core that it runs on or waits for. Nothing to decide.
@@ -151,8 +178,10 @@ impl Policy {
     fn ran(&self, s: &State, thread: u32, core: u16, span: &Span) {}
 
     /// Whether a woken thread, queued on the core, preempts the one that runs there.
-    fn preempts(&self, s: &State, woken: u32, running: u32, core: u16) -> PyResult<bool> {
-        Ok(fair::preempts(s.get()?, s.known_thread(woken)?, s.known_thread(running)?))
+    fn preempts(slf: &Bound<'_, Self>, s: &Bound<'_, State>, woken: u32, running: u32, core: u16) -> PyResult<bool> {
+        let owes = owed(slf, s, running, core)?;
+        let s = s.get();
+        Ok(fair::preempts(s.get()?, s.known_thread(woken)?, s.known_thread(running)?, owes))
     }
 
     /// At a tick: a thread that this core should pull from another one. A running thread comes only if it is named at several ticks

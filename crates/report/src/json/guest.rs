@@ -45,7 +45,7 @@ pub struct BenchMachine {
     pub repetitions: usize,
     /// How often they were to run: more, if the measurement was ended early.
     pub repetitions_wanted: usize,
-    /// One entry a bench and scheduler.
+    /// One entry a bench and scheduler, but for those of which every run failed.
     pub rows: Vec<BenchRow>,
     /// What the rows of each scheduler come to.
     pub totals: Vec<BenchTotal>,
@@ -74,8 +74,8 @@ pub struct BenchRow {
     /// Which share of the programs began on a big core, in all runs together. Of an installed program of one thread it is where it ended;
     /// others are left out. `null` if nothing is known.
     pub began_on_big: Option<f64>,
-    /// All of the work, measured on one big core, divided by what all cores achieve together, in seconds; `null` where
-    /// programs sleep.
+    /// All of the work, measured on one big core, divided by what as many of the fastest cores as there are threads achieve
+    /// together; the same of one program alone, if that takes longer; in seconds; `null` where programs sleep.
     pub ideal_s: Option<f64>,
     /// `makespan_s / ideal_s`.
     pub over_ideal: Option<f64>,

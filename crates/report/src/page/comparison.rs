@@ -31,7 +31,11 @@ pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> 
             (count(compared.policies.len(), "scheduler")) "; each value is the mean over "
             (count(counts.orders, "core order")) " and " (count(counts.seeds, "seed"))
             ". Effects are against " (compared.policies[compared.baseline]) ", from pairs with the same seed"
-            @if counts.seeds > 1 { "; lines show their 95 % interval" }
+            @if counts.seeds > 1 && compared.drawn() {
+                "; lines show their 95 % interval"
+            } @else if counts.seeds > 1 {
+                "; nothing was drawn from the seeds, which are all alike"
+            }
             "."
         }
         (policies(&compared.policies))

@@ -58,7 +58,7 @@ fn frontier(id: &str, points: &[Frontier]) -> Markup {
         caption: html! {
             b { "Energy efficiency over performance" }
             ", 4B4L, all cores busy, voltages from 0.7 to 1.3 V; nominal is 1, 1. Below the line power is higher than nominal; the Pareto "
-            "frontier is orange. Figure 2."
+            "frontier is red. Figure 2."
         },
         content: html! {
             text.soft x="0" y=(at(TOP - 10.0)) { "Energy efficiency over nominal" }

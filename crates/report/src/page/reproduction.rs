@@ -29,7 +29,8 @@ fn one(reproduction: &Reproduction) -> Markup {
         @if !experiment.figures.is_empty() { (super::published::draw(experiment, rows)) }
         h2 { "Every published number" }
         p.soft {
-            "An open dot is what the paper published, a filled one what came out here; orange has the wrong sign. "
+            "An open dot is what the paper published, a filled one what came out here; a red one is a miss: the wrong sign, "
+            "nothing, something where the paper saw nothing, or a limit broken three times over. "
             "Effects in percent of the baseline. Rows marked calibration were used to choose a constant, and do not count. "
             "\"Arithmetic\" is what comes of cores shared out by a rule, without any mechanism."
         }
@@ -282,6 +283,14 @@ mod tests {
         let body = body_of("colab");
         assert!(body.contains("<rect class=\"f2\"") && body.contains("<span class=\"t2\"><b>colab</b>"), "{body}");
         assert!(!body.contains(" second\""), "{body}");
+    }
+
+    #[test]
+    fn what_is_red_is_called_that_and_is_any_miss() {
+        let (colab, aaws) = (body_of("colab"), body_of("aaws"));
+        assert!(colab.contains("a red one is a miss") && !colab.contains("has the wrong sign"), "{colab}");
+        assert!(aaws.contains("frontier is red"), "{aaws}");
+        assert!(!colab.contains("orange") && !aaws.contains("orange"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The page of a sweep.
 
 use evenkeel_model::Difference;
-use evenkeel_sweep::{Effects, Summary, Varied};
+use evenkeel_sweep::{Effects, PolicySummary, Summary, Varied};
 use maud::{Markup, PreEscaped, html};
 
 use super::bars::{Bar, Group, figure};
@@ -27,9 +27,7 @@ pub fn page(file: &str, runs: u64, summary: &Summary, command: &str) -> String {
         p.soft {
             (file) " has " (runs) " runs, of " (summary.cells) " combinations of a workload, a machine and what else was varied. "
             "Effects are against " (summary.baseline) ", from pairs with the same seed: geometric means over everything that was varied"
-            @if summary.policies.iter().any(|of| of.effects.h_antt.is_some_and(|effect| effect.interval.is_some())) {
-                "; lines show their 95 % interval"
-            }
+            @if summary.drawn && summary.policies.iter().any(has_interval) { "; lines show their 95 % interval" }
             "."
             @if let Some(error) = &summary.first_error {
                 " " (summary.failed) " runs could not be carried to their end, the first because: " (error) "."
@@ -49,6 +47,10 @@ pub fn page(file: &str, runs: u64, summary: &Summary, command: &str) -> String {
         }
     };
     frame("evenkeel sweep", &content, Made::simulated(command))
+}
+
+fn has_interval(of: &PolicySummary) -> bool {
+    of.effects.h_antt.is_some_and(|effect| effect.interval.is_some())
 }
 
 fn group(summary: &Summary, value: Effect, lower: bool) -> Group {

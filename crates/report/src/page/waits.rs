@@ -7,13 +7,13 @@ use evenkeel_model::Ns;
 use maud::{Markup, PreEscaped, html};
 
 use super::COLOURS;
-use super::groups::{Groups, kind};
+use super::groups::{Groups, kind, unnumbered};
 use super::svg::{Drawing, NARROW, at, shortened, width_of};
 
 const HEIGHT: f64 = 300.0;
 const CENTRE: (f64, f64) = (170.0, 150.0);
 const RADII: (f64, f64) = (88.0, 118.0);
-/// More nodes than this are not told apart: threads with the same name but for its number are one then.
+/// More nodes than this are not told apart: threads with the same name but for its numbers are one then.
 const NODES: usize = 14;
 /// Not more arrows than this, the longest waits first.
 const ARROWS: usize = 40;
@@ -132,9 +132,11 @@ impl Graph {
         for index in shown {
             let (name, group, new) = (threads[index].name, groups[index], nodes.len());
             let at = if by_kind { *known.entry((group, kind(name))).or_insert(new) } else { new };
+            let called = if by_kind { unnumbered(name) } else { name };
             if at == new {
-                let name = if by_kind { kind(name) } else { name };
-                nodes.push(Node { name: name.to_owned(), group, threads: 0, blame: Ns::ZERO });
+                nodes.push(Node { name: called.to_owned(), group, threads: 0, blame: Ns::ZERO });
+            } else if nodes[at].name != called {
+                nodes[at].name = kind(name).to_owned();
             }
             nodes[at].threads += 1;
             node_of.insert(index, at);
@@ -266,15 +268,20 @@ mod tests {
 
     #[test]
     fn many_threads_of_a_kind_are_one_node() {
-        let names: Vec<String> = (0..40).map(|index| format!("worker-{index}")).chain(["main".to_owned()]).collect();
-        let threads: Vec<Thread<'_>> = names.iter().map(|name| Thread { program: "app", name }).collect();
-        let wait = |waiter: usize, waker: usize| Waited { waiter, waker, total: Ns::from_ms(2), times: 3 };
-        let waits: Vec<Waited> = (0..40).map(|worker| wait(40, worker)).chain([wait(1, 2)]).collect();
-        let graph = Graph::of(&threads, &waits);
-        let nodes: Vec<(&str, usize)> = graph.nodes.iter().map(|node| (node.name.as_str(), node.threads)).collect();
-        assert_eq!(nodes, [("worker", 40), ("main", 1)]);
-        let arrows: Vec<(usize, usize, u64)> = graph.arrows.iter().map(|a| (a.waiter, a.waker, a.total.0)).collect();
-        assert_eq!(arrows, [(1, 0, 80_000_000), (0, 0, 2_000_000)]);
+        // Simulated threads, and real ones, which have a number of their own.
+        for number in ["", " 4711"] {
+            let names = (0..40).map(|index| format!("worker-{index}{number}")).chain([format!("python3{number}")]);
+            let names: Vec<String> = names.collect();
+            let threads: Vec<Thread<'_>> = names.iter().map(|name| Thread { program: "app", name }).collect();
+            let wait = |waiter: usize, waker: usize| Waited { waiter, waker, total: Ns::from_ms(2), times: 3 };
+            let waits: Vec<Waited> = (0..40).map(|worker| wait(40, worker)).chain([wait(1, 2)]).collect();
+            let graph = Graph::of(&threads, &waits);
+            let nodes: Vec<(&str, usize)> = graph.nodes.iter().map(|node| (node.name.as_str(), node.threads)).collect();
+            assert_eq!(nodes, [("worker", 40), ("python3", 1)]);
+            let arrows: Vec<(usize, usize, u64)> =
+                graph.arrows.iter().map(|a| (a.waiter, a.waker, a.total.0)).collect();
+            assert_eq!(arrows, [(1, 0, 80_000_000), (0, 0, 2_000_000)]);
+        }
     }
 
     #[test]

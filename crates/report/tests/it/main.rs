@@ -2,18 +2,24 @@
 
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Comparison, Control, Plan, Runner, catalog};
+use evenkeel_model::Difference;
 use evenkeel_report::{json, number, page, text};
+use evenkeel_sweep::{Effects, PolicySummary, Summary};
 
-#[test]
-fn text_page_and_document_of_a_comparison_show_the_same_numbers() {
-    let plan = Plan {
+fn radix(seeds: &[u64]) -> Plan {
+    Plan {
         workloads: vec![catalog::workload("radix").unwrap().workload],
         machines: vec![catalog::machine("2B2S").unwrap().machine],
         policies: vec![catalog::policy("cfs").unwrap(), catalog::policy("gts").unwrap()],
+        seeds: seeds.to_vec(),
         ..Plan::default()
-    };
+    }
+}
+
+#[test]
+fn text_page_and_document_of_a_comparison_show_the_same_numbers() {
     let control = Control::default();
-    let runner = Runner::new(plan, &control).unwrap();
+    let runner = Runner::new(radix(&[1]), &control).unwrap();
     let results = runner.run_all(&control).unwrap();
     let compared = Comparison::of(runner.plan(), &results, "cfs");
     let effect = number::effect(compared.difference(1, |measured| measured.h_antt));
@@ -33,4 +39,33 @@ fn text_page_and_document_of_a_comparison_show_the_same_numbers() {
     let mut odd = results.clone();
     odd.runs[0].measurement.h_antt = f64::NAN;
     assert!(json::print(&json::Runs::of(&odd.runs, 0, 0.0)).unwrap().contains("\"h_antt\": null"));
+}
+
+#[test]
+fn no_intervals_are_promised_where_seeds_are_all_alike() {
+    let (lines, alike) = ("lines show their 95 % interval", "nothing was drawn from the seeds, which are all alike");
+    let control = Control::default();
+    let runner = Runner::new(radix(&[1, 2]), &control).unwrap();
+    let mut results = runner.run_all(&control).unwrap();
+    let timelines = Timelines::record(&runner, 1).unwrap();
+    for drawn in [true, false] {
+        for run in &mut results.runs {
+            run.drawn = drawn;
+        }
+        let compared = Comparison::of(runner.plan(), &results, "cfs");
+        let page = page::comparison(&compared, &timelines, "compare radix");
+        assert_eq!((page.contains(lines), page.contains(alike)), (drawn, !drawn));
+        let effects = Effects { h_antt: Difference::of([0.9, 0.9]), ..Effects::default() };
+        let summary = Summary {
+            baseline: "cfs".into(),
+            cells: 1,
+            seeds: 2,
+            failed: 0,
+            first_error: None,
+            drawn,
+            policies: vec![PolicySummary { policy: "gts".into(), effects, cells: 1, better: 0, worse: 0 }],
+            varied: Vec::new(),
+        };
+        assert_eq!(page::sweep("grid.parquet", 4, &summary, "sweep grid.toml").contains(lines), drawn);
+    }
 }

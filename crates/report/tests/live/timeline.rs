@@ -71,6 +71,15 @@ fn the_pointer_zooms_where_it_is_drags_and_tells_what_is_there() {
     let (from, to) = view(&page);
     let per_pixel = end / (width - 116.0);
     assert!((from - 100.0 * per_pixel).abs() < 2.0 * per_pixel && (to - 200.0 * per_pixel).abs() < 2.0 * per_pixel);
+    // Beyond an edge there is no more to choose, and the other end stays where it was.
+    page.press(&["0"]);
+    page.drag((left + 716.0, axis), (left + width + 30.0, axis));
+    let (from, to) = view(&page);
+    assert!((from - 600.0 * per_pixel).abs() < 2.0 * per_pixel && (to - end).abs() < 2.0 * per_pixel, "{from} to {to}");
+    page.press(&["0"]);
+    page.drag((left + 216.0, axis), (left + 20.0, axis));
+    let (from, to) = view(&page);
+    assert!(from < 2.0 * per_pixel && (to - 100.0 * per_pixel).abs() < 2.0 * per_pixel, "{from} to {to}");
     page.is_content();
 }
 

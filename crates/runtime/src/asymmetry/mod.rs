@@ -18,8 +18,8 @@ pub(crate) use accounts::Accounts;
 pub use accounts::{Account, Spans};
 pub(crate) use activity::{Activity, Failures};
 pub(crate) use pool::Asymmetry;
-pub(crate) use setup::{AsymmetryOptions, asymmetry, tell_of, usable, wrong_powers};
-pub use setup::{this_machine, this_machine_with_speeds};
+pub(crate) use setup::{AsymmetryOptions, asymmetry, tell_of, wrong_powers};
+pub use setup::{this_machine, this_machine_as_it_is, this_machine_with_speeds};
 pub(crate) use uneven::Uneven;
 
 #[cfg(all(test, not(loom)))]

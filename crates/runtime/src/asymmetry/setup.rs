@@ -111,7 +111,7 @@ pub(super) fn uneven(
 pub fn this_machine() -> Result<Topology, String> {
     match wrong_powers() {
         Some(wrong) => Err(wrong),
-        None => usable(),
+        None => this_machine_as_it_is(),
     }
 }
 
@@ -121,7 +121,7 @@ pub fn this_machine() -> Result<Topology, String> {
 /// # Errors
 /// The kernel does not say what this machine is, and as [`Topology::with_speeds`].
 pub fn this_machine_with_speeds(text: &str) -> Result<Topology, String> {
-    let told = usable()?.with_speeds(text)?;
+    let told = this_machine_as_it_is()?.with_speeds(text)?;
     if wrong_powers().is_none() {
         return Ok(told);
     }
@@ -142,8 +142,12 @@ pub(crate) fn wrong_powers() -> Option<String> {
     found().as_ref().ok()?.wrong_powers.clone()
 }
 
-/// As [`this_machine`]; where the powers that the environment names are wrong, with those that the machine states.
-pub(crate) fn usable() -> Result<Topology, String> {
+/// As [`this_machine`]; where the powers that `EVENKEEL_POWERS` names are wrong, with those that the machine states: they may fit the kinds of cores
+/// that a program names.
+///
+/// # Errors
+/// The kernel does not say what this machine is.
+pub fn this_machine_as_it_is() -> Result<Topology, String> {
     let topology = &found().as_ref().map_err(String::clone)?.topology;
     let allowed = KernelAffinity.mask(own()).map_err(|error| error.to_string())?;
     let within = topology.within(&allowed);

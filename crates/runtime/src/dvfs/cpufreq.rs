@@ -64,10 +64,17 @@ impl CpufreqPolicy {
         // Before the files are read, so that they say what they do without pools.
         let claim = Claim::to(fs::OpenOptions::new().write(true).open(&path)?)?;
         let (lowest, highest) = (khz("cpuinfo_min_freq")?, khz("cpuinfo_max_freq")?);
-        let listed = text("scaling_available_frequencies").unwrap_or_default();
-        let mut frequencies: Vec<u64> = listed.split_whitespace().filter_map(|khz| khz.parse().ok()).collect();
+        let listed = |file: &str| -> Vec<u64> {
+            let listed = text(file).unwrap_or_default();
+            listed.split_whitespace().filter_map(|khz| khz.parse().ok()).collect()
+        };
+        let mut frequencies = listed("scaling_available_frequencies");
         let steps = !frequencies.is_empty();
-        if !steps {
+        if steps {
+            // While boost is switched off its frequencies are listed all the same, above the highest.
+            let boost = listed("scaling_boost_frequencies");
+            frequencies.extend(boost.into_iter().filter(|khz| *khz <= highest));
+        } else {
             frequencies = vec![lowest, highest];
         }
         frequencies.sort_unstable();
@@ -204,6 +211,23 @@ mod tests {
         for (wanted, set) in [(1700, "1200000"), (1701, "2000000")] {
             clocks.set(&[at(0, wanted)]).unwrap();
             assert_eq!(read(root.path(), 0, "scaling_max_freq"), set);
+        }
+    }
+
+    #[test]
+    fn a_frequency_of_boost_is_set_while_that_is_switched_on() {
+        for highest in ["2016000", "1800000"] {
+            let root = tree("schedutil");
+            let folder = root.path().join(CPUS).join("cpu0/cpufreq");
+            let write = |file: &str, text: &str| fs::write(folder.join(file), text).unwrap();
+            write("scaling_available_frequencies", "408000 1200000 1800000");
+            write("scaling_boost_frequencies", "2016000");
+            write("cpuinfo_max_freq", highest);
+            write("scaling_max_freq", highest);
+            let mut clocks = Cpufreq::open(root.path(), &[0]).unwrap();
+            clocks.set(&[at(0, 1200)]).unwrap();
+            clocks.set(&[at(0, 2016)]).unwrap();
+            assert_eq!(read(root.path(), 0, "scaling_max_freq"), highest);
         }
     }
 

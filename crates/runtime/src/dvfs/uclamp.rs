@@ -100,11 +100,15 @@ fn capacity(root: &Path, cpu: u16) -> u32 {
 }
 
 /// Whether `schedutil` of a release, such as `6.1.0-13-amd64`, adds a quarter to how busy a thread counts after that is clamped. Since Linux 6.8
-/// it adds that before (`sugov_effective_cpu_perf`).
+/// (9c0b4bb7f630) and 6.6.89 (ada8d7fa0ad4), but not in Android's 6.6, it adds that before (`sugov_effective_cpu_perf`).
 fn adds_headroom(release: &str) -> bool {
     let mut numbers = release.split(|other: char| !other.is_ascii_digit()).map(|number| number.parse::<u32>().ok());
-    let (major, minor) = (numbers.next().flatten(), numbers.next().flatten());
-    major.zip(minor).is_some_and(|release| release < (6, 8))
+    let mut next = || numbers.next().flatten();
+    match (next(), next(), next().unwrap_or(0)) {
+        (Some(6), Some(6), patch) => patch < 89 || release.contains("android"),
+        (Some(major), Some(minor), _) => (major, minor) < (6, 8),
+        _ => false,
+    }
 }
 
 impl Dvfs for Uclamp {
@@ -222,11 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn headroom_is_added_after_the_clamp_before_linux_6_8() {
-        for old in ["5.15.0-91-generic", "6.1.0-13-amd64", "6.7.12"] {
+    fn headroom_is_added_after_the_clamp_before_linux_6_8_and_6_6_89() {
+        let of_6_6 = ["6.6-rc1", "6.6.0-x", "6.6.88", "6.6.139-android15-8"];
+        for old in ["5.15.0-91-generic", "6.1.0-13-amd64", "6.1.140", "6.7.12"].into_iter().chain(of_6_6) {
             assert!(adds_headroom(old), "{old}");
         }
-        for new in ["6.8.0-31-generic", "6.12.1", "7.0-rc1", "unknown"] {
+        for new in ["6.6.89", "6.6.99-foo", "6.8.0", "6.8.0-31-generic", "6.12.1", "7.0-rc1", "unknown"] {
             assert!(!adds_headroom(new), "{new}");
         }
     }

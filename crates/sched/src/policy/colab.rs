@@ -259,10 +259,8 @@ impl Policy for Colab {
         achieved(s, thread, core, ran)
     }
 
-    /// Linux's own check, of scaled vruntimes: what the running thread is still to be charged is scaled like the rest.
-    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
-        let unreported = achieved(s, running, core, fair::unreported(s, running));
-        fair::is_due(s, woken, s.thread(running).vruntime + unreported.0 as i64)
+    fn owes(&self, s: &State, running: ThreadId, core: CoreId) -> Ns {
+        achieved(s, running, core, fair::unreported(s, running))
     }
 
     /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.

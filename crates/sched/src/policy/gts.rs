@@ -66,7 +66,8 @@ impl Policy for Gts {
                 within(s.little).unwrap_or_else(stay)
             }
             Why::Woken { .. } if s.little.contains(t.core) && load(s, thread) > UP => {
-                s.big.and(t.allowed()).iter().find(|big| unused(s, *big)).unwrap_or_else(stay)
+                let big = s.big.and(t.allowed()).iter().filter(|big| unused(s, *big)).collect();
+                s.whole(big).lowest().unwrap_or_else(stay)
             }
             Why::Woken { .. } => stay(),
             Why::Preempted | Why::Yielded | Why::Taken { .. } => fair::place(s, thread, why),
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
     use crate::Pelt;
     use crate::pelt::FULL;
-    use crate::thread::{NewThread, Run};
+    use crate::thread::{NewThread, Run, Wait};
 
     /// What an idle little core does beside a big one at an eighth of its highest frequency, which runs one of two busy
     /// threads. Both have used so much of it.
@@ -173,5 +174,22 @@ mod tests {
     fn a_thread_that_has_all_of_a_slow_core_does_not_starve() {
         assert_eq!(beside_a_slow_big_core(128), Pick::Idle, "it has had an eighth of 1024, which is all");
         assert_eq!(beside_a_slow_big_core(64), Pick::Queued(ThreadId(1)), "it has had half of that");
+    }
+
+    #[test]
+    fn a_thread_that_goes_up_gets_a_core_whose_other_hardware_thread_is_idle() {
+        let machine = machines::by_name("i9-13900k-ht").unwrap();
+        let spec = NewThread::anywhere(&machine);
+        let mut s = State::new(machine, fair::BUSY_FACTOR);
+        for (core, run) in [(CoreId(0), Run::Running), (CoreId(16), Run::Blocked(Wait::Sleep))] {
+            s.introduce(&spec);
+            let thread = s.threads.last_mut().unwrap();
+            (thread.core, thread.run) = (core, run);
+            thread.load = Pelt::constant(FULL, Ns::ZERO);
+        }
+        s.cores[0].current = Some(ThreadId(0));
+        s.note(CoreId(0));
+        // 0 and 1 are threads of one core.
+        assert_eq!(Gts.place(&s, ThreadId(1), Why::Woken { by: None }), CoreId(2));
     }
 }

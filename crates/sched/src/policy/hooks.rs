@@ -68,10 +68,17 @@ pub trait Policy: Send {
         fair::charge(s, thread, ran)
     }
 
+    /// What the thread that runs on a core is still to be charged: hosts report before ticks and stops, not before wake-ups,
+    /// which count it. A policy with another [`Policy::charge`] has this by the same measure, and notes nothing.
+    fn owes(&self, s: &State, running: ThreadId, _core: CoreId) -> Ns {
+        fair::owes(s, running)
+    }
+
     /// The virtual time with which a thread joins those that wait for a core. Where it was is in [`crate::Thread::core`];
     /// that it moves while it waits counts as [`Why::Taken`].
     fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
-        fair::enter(s, thread, core, why)
+        let owes = s.core(core).current.map_or(Ns::ZERO, |running| self.owes(s, running, core));
+        fair::enter(s, thread, core, why, owes)
     }
 
     /// A thread is about to leave the core that it runs on or waits for. Nothing to decide: a policy may note what it
@@ -92,10 +99,9 @@ pub trait Policy: Send {
     /// A thread ran for a span, and may still run: for policies that keep books of their own.
     fn ran(&mut self, _s: &State, _thread: ThreadId, _core: CoreId, _span: &Span) {}
 
-    /// Whether a woken thread, queued on the core, preempts the one that runs there. What that one has had since the last report is
-    /// not in its books yet, and counts here as CFS charges it: a policy with another [`Policy::charge`] has a check of its own.
-    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, _core: CoreId) -> bool {
-        fair::preempts(s, woken, running)
+    /// Whether a woken thread, queued on the core, preempts the one that runs there.
+    fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
+        fair::preempts(s, woken, running, self.owes(s, running, core))
     }
 
     /// At a tick: a thread that this core should pull from another one. A running thread comes only if it is named at

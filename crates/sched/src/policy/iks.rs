@@ -71,11 +71,11 @@ impl Policy for Iks {
         let here = pair.map(Pair::active).filter(|core| *core != t.core && t.allowed().contains(*core));
         match (here, why) {
             (Some(core), Why::Preempted | Why::Yielded) => core,
-            (Some(core), Why::Woken { .. }) if s.idle(core) => core,
             (_, Why::Woken { .. }) => {
                 // To CFS the pairs share a cache, so that any idle one will do (select_idle_sibling).
-                let (core, idle) = (fair::place(s, thread, why), t.allowed().and(s.idle_cores()));
-                if s.idle(core) { core } else { idle.lowest().unwrap_or(core) }
+                let idle = s.whole(t.allowed().and(s.idle_cores()));
+                let core = here.filter(|core| idle.contains(*core)).unwrap_or_else(|| fair::place(s, thread, why));
+                if idle.contains(core) { core } else { idle.lowest().unwrap_or(core) }
             }
             _ => fair::place(s, thread, why),
         }
@@ -144,5 +144,32 @@ mod tests {
         s.cores[busy.index()].current = Some(ThreadId(0));
         s.note(busy);
         assert_eq!(iks.place(&s, ThreadId(1), Why::Woken { by: None }), idle);
+    }
+
+    #[test]
+    fn a_woken_thread_finds_a_core_whose_other_hardware_thread_is_idle() {
+        let machine = machines::by_name("i9-13900k-ht").unwrap();
+        let spec = NewThread::anywhere(&machine);
+        let mut s = State::new(machine, fair::BUSY_FACTOR);
+        let mut iks = Iks::new(&Setup::parse("iks").unwrap());
+        iks.admit(&s, ThreadId(0));
+        for pair in &mut iks.pairs[..3] {
+            assert!(pair.switch.sample(Ns::ZERO, 1.0, iks.thresholds));
+        }
+        let woken = ThreadId(0);
+        s.introduce(&spec);
+        s.allow(woken, spec.cores, iks.active());
+        let t = &mut s.threads[woken.index()];
+        (t.core, t.run) = (CoreId(19), Run::Blocked(Wait::Sleep));
+        // 0 and 1 are threads of one core, 2 is one of another.
+        for core in iks.active().iter().filter(|core| ![1, 2].contains(&core.0)) {
+            s.introduce(&spec);
+            let running = ThreadId(s.threads.len() as u32 - 1);
+            let t = &mut s.threads[running.index()];
+            (t.core, t.run) = (core, Run::Running);
+            s.cores[core.index()].current = Some(running);
+            s.note(core);
+        }
+        assert_eq!(iks.place(&s, woken, Why::Woken { by: None }), CoreId(2));
     }
 }

@@ -99,6 +99,10 @@ impl Policy for Pfs {
         achieved
     }
 
+    fn owes(&self, s: &State, running: ThreadId, core: CoreId) -> Ns {
+        achieved(s, running, core, fair::unreported(s, running))
+    }
+
     fn forget(&mut self, thread: ThreadId) {
         *self.progress_mut(thread) = 0;
     }
@@ -133,8 +137,8 @@ impl Pfs {
     /// Whether a thread that waits comes before one that runs: it has achieved less, by more than a wake-up granularity, and
     /// that one has had a turn. By virtual time, as under CFS, each message would preempt its sender.
     fn comes_before(&self, s: &State, waiting: ThreadId, running: ThreadId) -> bool {
-        let unreported = achieved(s, running, s.thread(running).core, fair::unreported(s, running));
-        let ahead = self.progress(running) + unreported.0 as i64 - self.progress(waiting);
+        let owes = self.owes(s, running, s.thread(running).core);
+        let ahead = self.progress(running) + owes.0 as i64 - self.progress(waiting);
         s.now.since(s.thread(running).since) >= fair::min_granularity(s)
             && ahead > fair::wakeup_granularity(s, waiting).0 as i64
     }

@@ -443,3 +443,26 @@ fn choose_top(
 fn sort_by_rank(ranked: &mut [(f64, ThreadId)]) {
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::{CoreId, machines};
+
+    use crate::{NewThread, Scheduler, Setup, Span, Why};
+
+    use super::*;
+
+    /// The host's kernel decides which of its threads run, and it says what they did.
+    #[test]
+    fn a_thread_that_is_ready_while_its_host_has_it_run_wants_no_more_than_it_had() {
+        let machine = machines::by_name("2B2S").unwrap();
+        let mut sched = Scheduler::new(machine, Setup::parse("wash").unwrap().make(), None);
+        let thread = sched.create(&NewThread::anywhere(&sched.state().machine));
+        sched.ready(Ns::ZERO, thread, Why::New { by: None });
+        for ms in [10, 20, 30] {
+            let span = Span { time: Ns::from_ms(8), waited: Ns::from_ms(2), ..Span::default() };
+            sched.ran(Ns::from_ms(ms), thread, CoreId(0), &span);
+        }
+        assert_eq!(wanted(sched.state(), thread), 30e6);
+    }
+}

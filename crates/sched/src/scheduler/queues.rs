@@ -46,7 +46,7 @@ impl Scheduler {
                     !matches!(runs, Some(Class::RealTime { .. }))
                 };
                 let (allowed, previous) = (t.allowed(), t.core);
-                let idle = allowed.and(s.idle_cores()).lowest();
+                let idle = s.whole(allowed.and(s.idle_cores())).lowest();
                 idle.or(Some(previous).filter(|core| allowed.contains(*core) && fair(core)))
                     .or_else(|| allowed.iter().find(fair))
                     .unwrap_or(previous)

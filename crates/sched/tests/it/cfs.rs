@@ -13,10 +13,14 @@ impl Host {
         Self(Scheduler::new(common::machine(big, little), policy, None))
     }
 
+    fn create(&mut self, on: u16, cores: CoreSet) -> ThreadId {
+        let (program, kind, class) = (ProgramId(0), ThreadKind::Application, Class::fair(0));
+        self.0.create(&NewThread { program, kind, class, cores, on: CoreId(on), clamp: Clamp::default() })
+    }
+
     /// A thread that is placed.
     fn begin(&mut self, on: u16, cores: CoreSet, by: Option<ThreadId>) -> (ThreadId, CoreId) {
-        let (program, kind, class) = (ProgramId(0), ThreadKind::Application, Class::fair(0));
-        let thread = self.0.create(&NewThread { program, kind, class, cores, on: CoreId(on), clamp: Clamp::default() });
+        let thread = self.create(on, cores);
         (thread, self.0.ready(Ns::ZERO, thread, Why::New { by }))
     }
 
@@ -83,6 +87,25 @@ fn a_new_thread_begins_behind_by_its_share_beside_the_one_that_runs() {
 }
 
 #[test]
+fn a_new_threads_share_is_of_fair_threads_only() {
+    let mut host = Host::new("cfs", 1, 0);
+    let (core, all) = (CoreId(0), host.0.state().machine.all());
+    for _ in 0..2 {
+        let real_time = host.create(0, all);
+        host.0.set_params(Ns::ZERO, real_time, Class::RealTime { priority: 1 }, all, Clamp::default());
+        host.0.ready(Ns::ZERO, real_time, Why::New { by: None });
+        if host.0.state().core(core).current.is_none() {
+            host.run(real_time, core);
+        }
+    }
+    // One real-time thread runs, one waits, and so does a fair one.
+    host.begin(0, all, None);
+    let (new, _) = host.begin(0, all, None);
+    let behind = host.0.state().thread(new).vruntime - host.0.state().core(core).queue.min_vruntime;
+    assert_eq!(behind, 3_000_000, "half of the latency of one core, 6 ms");
+}
+
+#[test]
 fn what_the_running_thread_has_had_since_the_last_report_counts_at_a_wake_up() {
     let mut host = Host::new("cfs", 1, 0);
     let (sleeper, runner) = host.sleeper_and_runner(CoreId(0));
@@ -102,5 +125,20 @@ fn what_has_not_been_reported_counts_as_the_policy_charges_it() {
             let (sleeper, _) = host.sleeper_and_runner(CoreId(core));
             assert_eq!(host.wake(Ns::from_us(after), sleeper), preempts, "{policy} on {core} after {after} us");
         }
+    }
+}
+
+#[test]
+fn the_floor_of_a_queue_counts_the_running_thread_as_the_policy_charges_it() {
+    // In 2 ms, and a new thread comes half of the latency of two cores behind: 6 ms.
+    for (policy, core, had) in [("cfs", 0, 2), ("colab", 0, 4), ("colab", 1, 2), ("pfs", 0, 2), ("pfs", 1, 1)] {
+        let mut host = Host::new(policy, 1, 1);
+        let only: CoreSet = [CoreId(core)].into_iter().collect();
+        let (runner, _) = host.begin(core, only, None);
+        host.run(runner, CoreId(core));
+        let new = host.create(core, only);
+        assert_eq!(host.0.ready(Ns::from_ms(2), new, Why::New { by: None }), CoreId(core));
+        let behind = host.0.state().thread(new).vruntime - host.0.state().thread(runner).vruntime;
+        assert_eq!(behind, (had + 6) * 1_000_000, "{policy} on {core}");
     }
 }

@@ -99,8 +99,8 @@ __s32 BPF_PROG(inside_select_cpu, struct task_struct *p, __s32 previous, __u64 f
 		return cpu;
 	}
 	waker = waker_of(slot);
-	near = waker && thread_at(waker)->run == RUNNING ? thread_at(waker)->core : NO_CORE;
 	why = own->begun ? WOKEN : NEW;
+	near = near_of(waker, why);
 	end_wait(slot, waker, now);
 	core = hook_place(slot, why, near);
 	if (core == NO_CORE || !may_run_on(slot, core) || !may_use(p, cpu_of(core)))
@@ -161,7 +161,7 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 	if ((why == NEW || why == WOKEN) && !own->dealt) {
 		/* select_cpu was not called, since it may use one CPU only or was still leaving its own when it was woken; or no core was found. */
 		waker = waker_of(slot);
-		near = waker ? thread_at(waker)->core : NO_CORE;
+		near = near_of(waker, why);
 		end_wait(slot, waker, now);
 	}
 	swaps = why == TAKEN ? own->swaps : 0;

@@ -143,11 +143,16 @@ impl<O: Orders> Driver<O> {
             return true;
         }
         let Stop { request, stale, others, .. } = self.stops.remove(place);
-        // One that left first may have got a core since, by itself.
+        // One that left first may have got a core since, by itself, and so may one that only waited.
         let waits = |thread: ThreadId| self.threads[thread.index()].location == Location::Waiting;
         let stale = stale || !request.running().all(|(_, thread)| waits(thread));
+        let there = |thread: ThreadId, core: CoreId| waits(thread) && self.sched.state().thread(thread).core == core;
+        let exchanged = match request.action() {
+            Action::Swap { threads, cores } => there(threads[0], cores[0]) && there(threads[1], cores[1]),
+            _ => false,
+        };
         self.figures.stops += 1;
-        self.figures.exchanges += u64::from(matches!(request.action(), Action::Swap { .. }) && !stale);
+        self.figures.exchanges += u64::from(exchanged && !stale);
         let Ok(()) = protocol::settle(self, &request, if stale { Progress::Stale } else { Progress::Done });
         if stale {
             for (core, thread) in request.running() {

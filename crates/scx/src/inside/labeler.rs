@@ -247,6 +247,10 @@ impl Labeler {
                 waited = Ns::ZERO;
             }
         }
+        if let Some(known) = self.by_slot.get_mut(&slot) {
+            // Reported with the next span: the kernel's part counts a wait when it is over, and what follows at a tick or stop.
+            known.seen.waited = known.seen.waited.since(waited);
+        }
         self.sched.contended(id, seen.contended.since(old.contended));
         self.sched.blame(id, seen.blame.since(old.blame));
         if seen.runnable {
@@ -360,6 +364,17 @@ mod tests {
         after.speedups.forget();
         (1..3).for_each(|slot| after.see(slot, &ran(1, 0, 0), Ns::from_ms(30)));
         assert_eq!([1, 2].map(|slot| after.thread(slot, &ran(1, 0, 0), &CPUS).unwrap().speedup), [Some(4.0), None]);
+    }
+
+    #[test]
+    fn a_wait_that_is_counted_before_what_follows_is_not_lost() {
+        let mut labeler = labeler("wash");
+        begin(&mut labeler, 1..2);
+        for (at, waited, big) in [(0, 0, 0), (40, 36, 0), (50, 36, 4)] {
+            labeler.see(1, &Seen { waited: Ns::from_ms(waited), ..ran(big, 0, 0) }, Ns::from_ms(at));
+        }
+        let id = labeler.by_slot[&1].id;
+        assert_eq!(labeler.sched.state().thread(id).waited, Ns::from_ms(36));
     }
 
     #[test]

@@ -180,9 +180,9 @@ impl Library {
         unsafe { self.call::<extern "C" fn(u64)>("twin_move_takes")(time) }
     }
 
-    pub fn place(&self, slot: u32, why: u32, near: u32) -> u32 {
+    pub fn place(&self, slot: u32, why: u32, by: u32) -> u32 {
         // SAFETY: as above.
-        unsafe { self.call::<extern "C" fn(u32, u32, u32) -> u32>("twin_place")(slot, why, near) }
+        unsafe { self.call::<extern "C" fn(u32, u32, u32) -> u32>("twin_place")(slot, why, by) }
     }
 
     pub fn pick(&self, core: u32) -> u64 {

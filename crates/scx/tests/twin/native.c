@@ -131,9 +131,10 @@ void twin_time(__u64 time)
 	present = time;
 }
 
-__u32 twin_place(__u32 slot, __u32 why, __u32 near)
+/* `by` is the waker or parent, or the core that takes it. */
+__u32 twin_place(__u32 slot, __u32 why, __u32 by)
 {
-	return hook_place(slot, why, near);
+	return hook_place(slot, why, why == NEW || why == WOKEN ? near_of(by, why) : by);
 }
 
 __u64 twin_pick(__u32 core)

@@ -84,6 +84,7 @@ pub fn write(library: &Library, s: &State, uses: bool, standing: impl Fn(ThreadI
     for (number, thread) in s.threads.iter().enumerate() {
         let id = ThreadId(number as u32);
         if !thread.alive() {
+            library.thread(slot(id)).run = 0;
             continue;
         }
         let standing = standing(id);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Changes, Culprit, Pick, Standing};
-use evenkeel_sched::{Description, Policy, Run, Setup, Span, State, Why};
+use evenkeel_sched::{Description, Policy, Setup, Span, State, Why};
 
 use crate::library::Library;
 use crate::state::{slot, write, write_machine};
@@ -101,14 +101,13 @@ fn why(why: Why) -> u32 {
     }
 }
 
-fn near(s: &State, why: Why) -> u32 {
-    let core = match why {
-        Why::New { by } => by.map(|by| s.thread(by).core),
-        Why::Woken { by } => by.filter(|by| s.thread(*by).run == Run::Running).map(|by| s.thread(by).core),
-        Why::Taken { by } => Some(by),
-        Why::Preempted | Why::Yielded => None,
-    };
-    core.map_or(NO_CORE, |core| core.0.into())
+/// The slot of who woke or began a thread, or the core that takes it.
+fn by(why: Why) -> u32 {
+    match why {
+        Why::New { by } | Why::Woken { by } => by.map_or(0, slot),
+        Why::Taken { by } => by.0.into(),
+        Why::Preempted | Why::Yielded => NO_CORE,
+    }
 }
 
 fn pick(pick: Pick) -> u64 {
@@ -144,7 +143,7 @@ impl Policy for Twin {
 
     fn place(&mut self, s: &State, thread: ThreadId, reason: Why) -> CoreId {
         self.write(s);
-        let kernel = self.library.place(slot(thread), why(reason), near(s, reason));
+        let kernel = self.library.place(slot(thread), why(reason), by(reason));
         let core = self.inner.place(s, thread, reason);
         self.compare(s, &format!("place of {thread:?}, {reason:?}"), u32::from(core.0), kernel);
         core
@@ -179,6 +178,10 @@ impl Policy for Twin {
         self.compare(s, "charge", charged.0, if near { charged.0 } else { kernel });
         self.library.thread(slot(thread)).progress += charged.0 as i64 - kernel as i64;
         charged
+    }
+
+    fn owes(&self, s: &State, running: ThreadId, core: CoreId) -> Ns {
+        self.inner.owes(s, running, core)
     }
 
     fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, reason: Why) -> i64 {

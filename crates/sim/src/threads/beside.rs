@@ -106,8 +106,9 @@ fn seen<'a>(sched: &Scheduler, now: Ns, thread: ThreadId, t: &'a Thread) -> Seen
         cores: t.own,
         core: known.core,
         waits,
+        began: t.started,
         on_type: &t.on_type,
         waited: t.waited_until(now),
-        blame: t.blamed_before + known.blame,
+        blame: known.blame,
     }
 }

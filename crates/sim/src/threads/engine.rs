@@ -295,12 +295,13 @@ impl<'a> Engine<'a> {
         let costs = &self.machine.costs;
         let c = &mut self.cores[core.index()];
         let t = &mut self.threads[thread.index()];
-        let waited = self.now.since(t.since);
-        t.waited += waited;
-        if std::mem::take(&mut t.woken) {
+        t.waited += self.now.since(t.since);
+        if let Some(woken) = t.woken.take() {
             if c.left < self.now {
                 c.stall += costs.wake;
             }
+            // It may have been queued anew since.
+            let waited = self.now.since(woken);
             self.wakeup_latency.count += 1;
             self.wakeup_latency.total += waited;
             self.wakeup_latency.max = self.wakeup_latency.max.max(waited);

@@ -51,7 +51,7 @@ struct Point {
 impl Score {
     fn point(&self, threads: &[Thread], thread: ThreadId) -> Point {
         let t = &threads[thread.index()];
-        let ran = t.on_type.iter().copied().sum();
+        let ran = t.ran().sum();
         Point { position: (t.work, t.ops), ran, on_smallest: self.on_smallest[thread.index()] }
     }
 

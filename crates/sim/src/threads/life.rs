@@ -26,6 +26,9 @@ impl Engine<'_> {
         t.polls = None;
         t.started = self.now;
         t.exited = None;
+        t.woken = None;
+        t.on_type_before.iter_mut().zip(&mut t.on_type).for_each(|(before, on)| *before += std::mem::take(on));
+        t.waited_before += std::mem::take(&mut t.waited);
         t.blamed_before += self.sched.state().thread(thread).blame;
         self.write_down(thread, by, Ns::ZERO);
         protocol::ready(self, thread, Why::New { by });
@@ -35,11 +38,8 @@ impl Engine<'_> {
     fn restore_params(&mut self, thread: ThreadId) {
         let params = &self.code.threads[thread.index()].sched;
         let (class, cores, clamp) = (params.class, cores_of(self.machine, params), params.clamp);
-        let (known, own) = (self.sched.state().thread(thread), &mut self.threads[thread.index()].own);
-        if (known.class, *own, known.clamp) != (class, cores, clamp) {
-            *own = cores;
-            self.sched.set_params(self.now, thread, class, cores, clamp);
-        }
+        self.threads[thread.index()].own = cores;
+        self.sched.set_params(self.now, thread, class, cores, clamp);
     }
 
     /// How long after its program begins a thread does, unless another one spawns it.
@@ -73,7 +73,7 @@ impl Engine<'_> {
             return self.stop_polling(thread);
         }
         let t = &mut self.threads[thread.index()];
-        t.woken = true;
+        t.woken = Some(self.now);
         let waited = self.now.since(t.since);
         if matches!(t.state, RunState::Blocked(On::Lock(_))) {
             t.waited_for_locks += waited;

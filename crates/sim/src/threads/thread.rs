@@ -63,7 +63,8 @@ pub(crate) struct Thread {
     pub joiners: Vec<ThreadId>,
     /// Spawns that came while it was still there: it begins again after its exit.
     pub respawns: u64,
-    pub woken: bool,
+    /// When it was woken, until it runs.
+    pub woken: Option<Ns>,
     /// What it polls for; `remaining` is until it leaves its core to wait.
     pub polls: Option<On>,
     /// Overhead of its own operations that it has yet to sit out, when it next computes.
@@ -74,11 +75,14 @@ pub(crate) struct Thread {
     /// Taken off its core for another one, where it has yet to run.
     pub taken: bool,
     pub exited: Option<Ns>,
+    /// How long it has run, by core type, and waited for a core, since it started.
     pub on_type: Vec<Ns>,
     pub waited: Ns,
-    pub waited_for_locks: Ns,
-    /// How long others waited for it in its earlier lives, which the scheduler has forgotten.
+    /// The same in its earlier lives, and how long others waited for it then, which the scheduler has forgotten.
+    pub on_type_before: Vec<Ns>,
+    pub waited_before: Ns,
     pub blamed_before: Ns,
+    pub waited_for_locks: Ns,
     pub instructions: Instructions,
     pub migrations: u64,
 }
@@ -108,7 +112,7 @@ impl Thread {
             own: CoreSet::EMPTY,
             joiners: Vec::new(),
             respawns: 0,
-            woken: false,
+            woken: None,
             polls: None,
             owes: Ns::ZERO,
             cold: false,
@@ -116,14 +120,21 @@ impl Thread {
             exited: None,
             on_type: vec![Ns::ZERO; core_types],
             waited: Ns::ZERO,
-            waited_for_locks: Ns::ZERO,
+            on_type_before: vec![Ns::ZERO; core_types],
+            waited_before: Ns::ZERO,
             blamed_before: Ns::ZERO,
+            waited_for_locks: Ns::ZERO,
             instructions: Instructions(0),
             migrations: 0,
         }
     }
 
-    /// How long it has waited for a core until now, also where that wait is not over.
+    /// How long it has run in all its lives, by core type.
+    pub(crate) fn ran(&self) -> impl Iterator<Item = Ns> {
+        self.on_type.iter().zip(&self.on_type_before).map(|(now, before)| *now + *before)
+    }
+
+    /// How long it has waited for a core since it started, also where that wait is not over.
     pub(crate) fn waited_until(&self, now: Ns) -> Ns {
         match self.state {
             RunState::Ready => self.waited + now.since(self.since),

@@ -47,6 +47,16 @@ fn a_wake_up_takes_its_time_on_an_idle_core_only() {
     assert_eq!(exits(&on(&slow, beside)), [6, 5]);
 }
 
+/// It wakes at 1 ms and waits behind b. After 4 ms a is 4 ms ahead of it, and they change places.
+#[test]
+fn a_wake_up_takes_until_the_thread_runs_also_if_it_is_queued_anew() {
+    let woken = thread("woken", vec![sleep(1), compute(1)]);
+    let p = program("p", vec![thread("a", vec![compute(20)]), woken, thread("b", vec![compute(20)])]);
+    let outcome = play(&machine(1, 1), &workload(vec![p]), "pfs:lag=3500us", &Options::default()).expect("runs");
+    let latency = outcome.wakeup_latency;
+    assert_eq!((latency.count, latency.max), (1, Ns::from_ms(3)));
+}
+
 /// Spans that vary, noise, and counters that a policy reads are drawn from the seed; nothing else is.
 #[test]
 fn a_run_says_whether_its_seed_matters() {

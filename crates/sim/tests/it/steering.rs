@@ -7,8 +7,8 @@ use evenkeel_sched::Wait;
 use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::steering::{Order, Seen, Steering};
 use evenkeel_sim::{Options, Outcome, run_steered};
-use evenkeel_workload::program::{SchedParams, Spread};
-use evenkeel_workload::{Op, Workload};
+use evenkeel_workload::program::{SchedParams, Spread, Start, ThreadIndex};
+use evenkeel_workload::{Op, Thread, Workload};
 
 /// When, how many threads there are, and of the first: its core, what it waits for, its time on big and little cores.
 type First = (u64, usize, CoreId, Option<Wait>, [Ns; 2]);
@@ -76,6 +76,57 @@ fn threads_go_where_they_are_moved_and_bound() {
     own.programs[0].threads[0].sched = SchedParams { cpus: Some(vec![1]), ..SchedParams::default() };
     let against = [(2, Order::Move(FIRST, CoreId(0))), (4, Order::Bind(FIRST, CoreSet::EMPTY.with(CoreId(0))))];
     assert_eq!(play(&own, &mut ordered(&against)).makespan, Ns::from_ms(20));
+}
+
+#[test]
+fn a_thread_that_begins_again_may_run_anywhere_again() {
+    let (spawn, join) = (|| Op::Spawn(ThreadIndex(1)), || Op::Join(ThreadIndex(1)));
+    let main = thread("main", vec![spawn(), join(), spawn(), join()]);
+    let spawned = Thread { start: Start::Spawned, ..thread("spawned", vec![compute(20)]) };
+    let twice = workload(vec![program("p", vec![main, spawned])]);
+    let mut script = ordered(&[(4, Order::Bind(ThreadId(1), CoreSet::EMPTY.with(LITTLE)))]);
+    let outcome = run_steered(&machine(1, 1), &twice, policy("cfs"), &mut script, &Options::default(), &mut ());
+    // 20 ms on the little core, beside the one that spawned it, and then 10 on the big one.
+    assert_eq!(outcome.expect("it ends").makespan, Ns::from_ms(30));
+}
+
+/// When each life of the second thread began in which it was seen.
+#[derive(Default)]
+struct Lives(Vec<Ns>);
+
+impl Steering for Lives {
+    fn look(&mut self, now: Ns, threads: &[Seen<'_>]) -> (Ns, Ns) {
+        for seen in threads {
+            let had = seen.on_type.iter().copied().sum::<Ns>() + seen.waited;
+            assert!(had <= now.since(seen.began), "{seen:?} at {now}");
+            assert_eq!(seen.blame, Ns::ZERO, "at {now}");
+        }
+        self.0.extend(threads.iter().filter(|seen| seen.thread == ThreadId(1)).map(|seen| seen.began));
+        self.0.dedup();
+        (now + Ns::from_ms(2), Ns::NEVER)
+    }
+
+    fn orders(&self) -> Vec<Order> {
+        Vec::new()
+    }
+
+    fn judgement(&self, _thread: ThreadId) -> Judgement {
+        Judgement::default()
+    }
+}
+
+#[test]
+fn what_a_thread_did_before_it_began_again_is_not_seen() {
+    let (spawn, join) = (|| Op::Spawn(ThreadIndex(1)), || Op::Join(ThreadIndex(1)));
+    let main = thread("main", vec![spawn(), join(), spawn(), join()]);
+    let spawned = Thread { start: Start::Spawned, ..thread("spawned", vec![compute(40)]) };
+    let twice = workload(vec![program("p", vec![main, spawned])]);
+    let mut lives = Lives::default();
+    let outcome = run_steered(&machine(1, 0), &twice, policy("cfs"), &mut lives, &Options::default(), &mut ());
+    assert_eq!(lives.0, [Ns::ZERO, Ns::from_ms(20)]);
+    let outcome = outcome.expect("it ends");
+    let spawned = &outcome.threads[1];
+    assert_eq!((spawned.on_type[0], spawned.blame), (Ns::from_ms(40), Ns::from_ms(40)), "its account is of both");
 }
 
 #[test]

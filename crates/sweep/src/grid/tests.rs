@@ -12,7 +12,7 @@ fn every_run_has_a_number_and_is_in_one_piece() {
     let grid =
         grid("seeds = [5, 3, 200]\nmachine.costs.tick_us = [1000, 4000]\nconditions.noise = [false, true]").unwrap();
     assert_eq!((grid.runs(), grid.counts()), (2 * 4 * 2 * 2 * 2 * 3, [2, 4, 2, 2, 2, 3]));
-    let mut runs: Vec<u64> = grid.pieces().flat_map(|piece| grid.of_piece(&piece)).collect();
+    let mut runs: Vec<u64> = grid.pieces(1).flat_map(|piece| grid.of_piece(&piece)).collect();
     runs.sort_unstable();
     assert_eq!(runs, (0..grid.runs()).collect::<Vec<_>>());
     let mut keys: Vec<Key> = (0..grid.runs()).map(|run| grid.key(grid.run(run))).collect();
@@ -31,7 +31,7 @@ fn every_run_has_a_number_and_is_in_one_piece() {
 #[test]
 fn many_seeds_are_several_pieces() {
     let grid = grid("seeds = 1000").unwrap();
-    let pieces: Vec<Piece> = grid.pieces().collect();
+    let pieces: Vec<Piece> = grid.pieces(1).collect();
     assert_eq!(pieces.len(), 4 * 1000_usize.div_ceil(64));
     assert_eq!(pieces.iter().map(|piece| grid.of_piece(piece).len()).max(), Some(256));
     let of_parts: Vec<u64> = (1..=3).map(|part| grid.runs_of(format!("{part}/3").parse().unwrap())).collect();

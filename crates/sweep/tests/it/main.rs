@@ -78,6 +78,23 @@ fn shards_make_the_same_bytes_as_one_machine_whatever_their_number() {
 }
 
 #[test]
+fn many_seeds_of_one_workload_are_shared_out_among_all_parts() {
+    let (folder, whole) = table();
+    let grid = grid(&SMALL.replace("seeds = 2", "seeds = 100\norders = [\"declared\"]"));
+    run(&grid, &Request::into(&whole));
+    let part = |number: u64| {
+        let path = folder.path().join(format!("{number}.parquet"));
+        let shard: Shard = format!("{number}/20").parse().unwrap();
+        assert_eq!(grid.runs_of(shard), 10, "part {shard}");
+        run(&grid, &Request { shard, ..Request::into(&path) });
+        path
+    };
+    let (parts, merged) = ((1..=20).map(part).collect::<Vec<_>>(), folder.path().join("merged.parquet"));
+    assert_eq!(merge(&parts, &merged, Merging::default()).unwrap(), 200);
+    assert!(fs::read(&merged).unwrap() == fs::read(&whole).unwrap());
+}
+
+#[test]
 fn a_merge_takes_no_other_table_away_and_none_that_is_at_work() {
     let (folder, path) = table();
     let [one, other] = ["out.parquet", "other.parquet"].map(|name| folder.path().join(name));
@@ -365,11 +382,11 @@ fn a_part_without_a_run_is_a_table_that_can_be_merged() {
             run(&grid, &Request { shard, ..Request::into(part) }).runs
         })
         .collect();
-    assert_eq!(runs, [8, 0, 0]);
+    assert_eq!(runs, [4, 4, 0]);
     let merged = folder.path().join("merged.parquet");
     assert_eq!(merge(&parts, &merged, Merging::default()).unwrap(), 8);
     assert!(fs::read(&merged).unwrap() == fs::read(&whole).unwrap());
-    assert_eq!(Summary::read(&parts[1]).unwrap().cells, 0);
+    assert_eq!(Summary::read(&parts[2]).unwrap().cells, 0);
 }
 
 #[test]
@@ -398,6 +415,25 @@ fn what_was_begun_anew_goes_on_without_the_old_table() {
     let Error::Stopped { done, .. } = sweep(&grid, &fresh, &control).unwrap_err() else { panic!("was not stopped") };
     // The same limit as in the table, which would count otherwise.
     assert_eq!(sweep(&grid, &request, &few).unwrap(), Done { runs: RUNS, computed: RUNS - done, failed: RUNS - done });
+}
+
+#[test]
+fn a_table_that_does_not_count_loses_nothing_unasked() {
+    let (_folder, path) = table();
+    let request = Request::into(&path);
+    run(&grid(SMALL), &request);
+    let before = fs::read(&path).unwrap();
+    // One that was begun anew, and ended before its first run.
+    fs::write(evenkeel_sweep::journal(&path), "\"fresh\"\n").unwrap();
+    let other = grid(&SMALL.replace("2B2S", "4B4S"));
+    let swept = sweep(&other, &request, &Control::default()).unwrap_err();
+    let already = evenkeel_sweep::already(&other, &request, evenkeel_sim::MAX_EVENTS).unwrap_err();
+    for error in [swept, already] {
+        assert!(matches!(error, Error::Foreign { foreign: 8, .. }), "{error}");
+    }
+    assert!(fs::read(&path).unwrap() == before);
+    assert_eq!(evenkeel_sweep::already(&grid(SMALL), &request, evenkeel_sim::MAX_EVENTS).unwrap(), 0);
+    assert_eq!(run(&grid(SMALL), &request).computed, 8);
 }
 
 #[test]
@@ -528,4 +564,23 @@ fn a_journal_of_a_grid_that_has_grown_is_told_from_that_of_another_part() {
     assert_eq!(names(folder.path()), ["out.parquet.journal"]);
     let Done { runs, computed, .. } = part(&grown, true).unwrap();
     assert!((1..runs).contains(&computed), "{computed} of {runs}");
+}
+
+/// A policy more leaves the runs of the first workload on the first machine their numbers.
+#[test]
+fn a_journal_says_that_its_grid_had_other_runs() {
+    let (_folder, path) = table();
+    let control = Control { progress: &Intrudes(&path), ..Control::default() };
+    sweep(&grid(SMALL), &Request::into(&path), &control).unwrap_err();
+    fs::remove_file(&path).unwrap();
+    let part = |text: &str, drop| {
+        let request = Request { shard: "2/2".parse().unwrap(), drop, ..Request::into(&path) };
+        sweep(&grid(text), &request, &Control::default())
+    };
+    let error = part(SMALL, true).unwrap_err();
+    assert!(matches!(error, Error::OtherShard { .. }), "{error}");
+    let grown = SMALL.replace("\"gts\"", "\"gts\", \"eevdf\"");
+    let error = part(&grown, false).unwrap_err();
+    assert!(matches!(error, Error::DealtAnew { .. }), "{error}");
+    part(&grown, true).unwrap();
 }

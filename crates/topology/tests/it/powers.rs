@@ -18,18 +18,56 @@ const HIKEY960: [(u32, [(u64, u32); 5]); 2] = [
     (550, [(903, 700_000), (1421, 800_000), (1805, 900_000), (2112, 1_000_000), (2362, 1_100_000)]),
 ];
 
-/// In uW.
+/// The same of the RK3588's A55 and A76 (Linux, rk3588-opp.dtsi), of which several frequencies have one voltage.
+const RK3588: [(u32, &[(u64, u32)]); 2] = [
+    (
+        228,
+        &[
+            (408, 675_000),
+            (816, 675_000),
+            (1008, 675_000),
+            (1200, 712_500),
+            (1416, 762_500),
+            (1608, 850_000),
+            (1800, 950_000),
+        ],
+    ),
+    (
+        416,
+        &[
+            (408, 675_000),
+            (816, 675_000),
+            (1200, 675_000),
+            (1608, 725_000),
+            (1800, 775_000),
+            (2016, 850_000),
+            (2208, 925_000),
+            (2400, 1_000_000),
+        ],
+    ),
+];
+
+/// In uW; Linux cuts off the rest.
 fn power(coefficient: u32, (mhz, microvolts): (u64, u32)) -> u64 {
-    (f64::from(coefficient) * mhz as f64 * (f64::from(microvolts) / 1e6).powi(2)).round() as u64
+    (f64::from(coefficient) * mhz as f64 * (f64::from(microvolts) / 1e6).powi(2)) as u64
+}
+
+/// Frequencies in kHz with the powers that Linux computes.
+fn states((coefficient, points): (u32, &[(u64, u32)])) -> Vec<(u64, u64)> {
+    points.iter().map(|point| (point.0 * 1000, power(coefficient, *point))).collect()
 }
 
 /// The performance domains that Linux makes of these.
 fn energy_model(flags: &str) -> String {
+    domains(flags, HIKEY960.each_ref().map(|(coefficient, points)| states((*coefficient, &points[..]))))
+}
+
+/// Two domains with these states.
+fn domains(flags: &str, states: [Vec<(u64, u64)>; 2]) -> String {
     let mut text = String::new();
-    for (domain, cpus, (coefficient, points)) in [("cpu0", "0-3", HIKEY960[0]), ("cpu4", "4-7", HIKEY960[1])] {
+    for ((domain, cpus), states) in [("cpu0", "0-3"), ("cpu4", "4-7")].into_iter().zip(states) {
         text += &format!("{ENERGY_MODEL}/{domain}/cpus = {cpus}\n{ENERGY_MODEL}/{domain}/flags = {flags}\n");
-        for point in points {
-            let (khz, power) = (point.0 * 1000, power(coefficient, point));
+        for (khz, power) in states {
             let state = format!("{ENERGY_MODEL}/{domain}/ps:{khz}");
             text += &format!("{state}/frequency = {khz}\n{state}/power = {power}\n{state}/cost = 1\n");
             text += &format!("{state}/inefficient = 0\n");
@@ -123,7 +161,7 @@ fn what_is_no_power_is_refused_with_one_note() {
     refused(&with("0x5"), "cpu0: its numbers are artificial");
     refused(&with("0"), "cpu0: its numbers are of an abstract scale");
     refused(&with("yes"), "cpu0: flags is \"yes\"; expected a hexadecimal number");
-    let power = "ps:999000/power = 70330";
+    let power = "ps:999000/power = 70329";
     for wrong in ["0", "-1", "much", "99999999999999999999999"] {
         let text = with("0x1").replace(power, &format!("ps:999000/power = {wrong}"));
         refused(&text, &format!("cpu0: ps:999000/power is {wrong:?}; expected a number above 0"));
@@ -169,16 +207,7 @@ fn the_devicetree_says_it_to_users_who_may_not_read_debugfs() {
 fn a_machine_uses_what_was_read_and_its_file_says_so() {
     let topology = read(&(text("hikey960") + &energy_model("0x1")));
     round_trip(&topology);
-    let machine = topology.machine("x").unwrap().0;
-    for (kind, core) in machine.core_types.iter().enumerate() {
-        let known = topology.powers_of(kind);
-        assert_eq!(known.len(), core.opps.len());
-        for ((hz, watts), opp) in known.iter().zip(&core.opps) {
-            let rate = machine.rate(CoreTypeId(kind as u8), *hz, &Behaviour::REFERENCE);
-            let uses = core.power(*opp, rate);
-            assert!((uses.0 / watts.0 - 1.0).abs() < 0.004, "{hz:?}: {uses:?} instead of {watts:?}");
-        }
-    }
+    using(&topology);
     let toml = topology.to_toml("x").unwrap();
     assert_eq!(toml.matches("voltages: Energy Model").count(), 2, "{toml}");
     assert!(!toml.contains("assumed: 0.5 W") && !toml.contains("assumed: 0.1 A"), "{toml}");
@@ -189,6 +218,45 @@ fn a_machine_uses_what_was_read_and_its_file_says_so() {
     let one = read(&(text("hikey960") + &one));
     assert!(!one.powers_known() && !one.powers_of(0).is_empty());
     assert_eq!(one.machine("x").unwrap().0.core_types, read(&text("hikey960")).machine("x").unwrap().0.core_types);
+}
+
+/// The machine, whose cores use what was read.
+fn using(topology: &Topology) -> Machine {
+    let machine = topology.machine("x").unwrap().0;
+    for (kind, core) in machine.core_types.iter().enumerate() {
+        let known = topology.powers_of(kind);
+        assert_eq!(known.len(), core.opps.len());
+        for ((hz, watts), opp) in known.iter().zip(&core.opps) {
+            let rate = machine.rate(CoreTypeId(kind as u8), *hz, &Behaviour::REFERENCE);
+            let uses = core.power(*opp, rate);
+            assert!((uses.0 / watts.0 - 1.0).abs() < 0.004, "{hz:?}: {uses:?} instead of {watts:?}");
+        }
+    }
+    machine
+}
+
+/// The energy of a cycle is the same there, but for what Linux cuts off.
+#[test]
+fn frequencies_that_share_a_voltage_are_no_leakage() {
+    let topology = read(&(text("rk3588") + &domains("0x1", RK3588.map(states))));
+    let leakages: Vec<f64> = using(&topology).core_types.iter().map(|core| core.leakage).collect();
+    assert_eq!(leakages, [0.0, 0.0]);
+}
+
+#[test]
+fn two_or_three_powers_of_a_core_that_leaks_are_met_by_voltages_that_rise() {
+    let three = [(500_000, 300_000), (1_000_000, 450_000), (1_500_000, 620_000)];
+    for states in [&three[..], &three[1..]] {
+        let khz: Vec<String> = states.iter().map(|(khz, _)| khz.to_string()).collect();
+        let cpus = "sys/devices/system/cpu";
+        let settable = format!("{cpus}/cpu[0-7]/cpufreq/scaling_available_frequencies = {}\n", khz.join(" "));
+        let domains = domains("0x1", [states.to_vec(), states.to_vec()]);
+        let topology = read(&format!("{cpus}/online = 0-7\n{settable}{domains}"));
+        let machine = using(&topology);
+        let opps = &machine.core_types[0].opps;
+        assert!(opps.windows(2).all(|two| two[0].voltage < two[1].voltage), "{opps:?}");
+        round_trip(&topology);
+    }
 }
 
 #[test]

@@ -275,6 +275,25 @@ fn users_say_what_is_big_and_what_is_little() {
 }
 
 #[test]
+fn notes_do_not_contradict_what_users_say() {
+    let equal = read("sys/devices/system/cpu/online = 0-7");
+    let notes = |big, little, ratio| equal.with(big, little, ratio).unwrap().notes;
+    assert!(has(&notes(None, None, None), "nothing says how fast the cores are"));
+    assert!(notes(Some("0-3"), Some("4-7"), Some(3.0)).is_empty());
+    assert!(notes(Some("2c:big,2c:little"), None, None).is_empty());
+    let unknown = without("i9-12900k", &["acpi_cppc", "cpufreq"]);
+    let assumed = |big, ratio| has(&unknown.with(big, None, ratio).unwrap().notes, "nothing says how fast each is");
+    assert!(assumed(Some("0-15"), None) && !assumed(Some("0-15"), Some(3.0)) && !assumed(None, Some(3.0)));
+    // Of what is left.
+    let smt = |little| {
+        let notes = read(&text("i9-12900k")).with(Some("0,2"), Some(little), None).unwrap().notes;
+        notes.into_iter().find(|note| note.starts_with("SMT"))
+    };
+    assert_eq!(smt("4,6"), None);
+    assert!(smt("4-5,16").unwrap().starts_with("SMT: 2 CPUs share their cores"));
+}
+
+#[test]
 fn two_speeds_are_two_kinds() {
     let equal = read("sys/devices/system/cpu/online = 0-3");
     let with = |speeds| equal.with_speeds(speeds).map(|topology| shape(&topology));

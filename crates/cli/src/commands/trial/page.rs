@@ -18,11 +18,11 @@ pub fn page(report: &Report<'_>) -> String {
         (advice(report))
         p.note { (report.asked) ": " (report.rounds()) " of " code { (quote::line(&command)) } }
         div.panels {
-            (figure(report, "time", "Time", &|one| {
+            (figure(report, "time", "Time", report.trial.faster().first().copied(), &|one| {
                 Some((report.trial.difference(one, STOCK)?.value, report.trial.interval(one)))
             }))
             @if report.counts_energy() {
-                (figure(report, "energy", "Energy", &|one| {
+                (figure(report, "energy", "Energy", thriftiest(report), &|one| {
                     let difference = report.trial.energy_difference(one)?;
                     Some((difference.value, difference.interval))
                 }))
@@ -47,9 +47,23 @@ fn advice(report: &Report<'_>) -> Markup {
     }
 }
 
+/// The scheduler under which the program takes least energy, if that can be told from chance.
+fn thriftiest(report: &Report<'_>) -> Option<usize> {
+    let others = STOCK + 1..report.schedulers.len();
+    let among = others.len();
+    let found = others.filter_map(|one| Some((one, report.trial.energy_difference(one)?)));
+    let less = found.filter(|(_, difference)| difference.value < 0.0 && difference.is_clear_among(among));
+    less.min_by(|one, other| one.1.value.total_cmp(&other.1.value)).map(|(one, _)| one)
+}
+
 /// A bar a scheduler, against the kernel's own. An interval that says nothing any more would leave no room for the bars.
-fn figure(report: &Report<'_>, id: &str, title: &str, effect: &dyn Fn(usize) -> Option<Effect>) -> Markup {
-    let fastest = report.trial.faster().first().copied();
+fn figure(
+    report: &Report<'_>,
+    id: &str,
+    title: &str,
+    best: Option<usize>,
+    effect: &dyn Fn(usize) -> Option<Effect>,
+) -> Markup {
     let bar = |one: usize| {
         let (value, interval) = effect(one)?;
         Some(Bar {
@@ -57,7 +71,7 @@ fn figure(report: &Report<'_>, id: &str, title: &str, effect: &dyn Fn(usize) -> 
             effect: Some(value),
             interval: interval.filter(|(_, high)| *high <= BEYOND),
             colour: one - 1,
-            best: fastest == Some(one),
+            best: best == Some(one),
         })
     };
     let bars_of_all: Vec<Bar> = (STOCK + 1..report.schedulers.len()).filter_map(bar).collect();
@@ -91,14 +105,14 @@ mod tests {
     use super::super::Scheduler;
     use super::*;
 
-    /// The page of rounds, each with the seconds of the kernel's own scheduler and of others.
-    fn page_of<const N: usize>(rounds: &[[f64; N]], joules: Option<f64>) -> String {
+    /// The page of rounds, each with the seconds of the kernel's own scheduler and of others, and of each the joules a second.
+    fn page_of<const N: usize>(rounds: &[[f64; N]], joules: Option<[f64; N]>) -> String {
         let rules = Rules::exactly(rounds.len() as u32, 0.02);
         let mut trial = Trial::new(N - 1, rules);
         for seconds in rounds {
             let measured = |one: usize| Measured {
                 wall: Ns((seconds[one] * 1e9) as u64),
-                energy_j: joules.map(|joules| joules * seconds[one]),
+                energy_j: joules.map(|joules| joules[one] * seconds[one]),
             };
             trial.add(&std::array::from_fn::<_, N, _>(|one| (one, measured(one))));
         }
@@ -111,11 +125,24 @@ mod tests {
 
     #[test]
     fn what_to_do_is_the_headline() {
-        let page = page_of(&[[2.0, 1.0], [2.0, 1.02], [2.0, 0.98], [2.0, 1.0]], Some(10.0));
+        let page = page_of(&[[2.0, 1.0], [2.0, 1.02], [2.0, 0.98], [2.0, 1.0]], Some([10.0; 2]));
         assert!(page.contains("<h1>pfs: 50.0 % less time than under the kernel's own scheduler</h1>"), "{page}");
         assert!(page.contains("evenkeel run --policy pfs -- ./app '&lt;b&gt;'") && !page.contains("<b>'"), "{page}");
         assert_eq!(page.matches("<figure").count(), 2, "{page}");
         assert!(page.contains("path class=\"whisker\"") && page.contains("pfs -50.0 % (95 %: "), "{page}");
+    }
+
+    #[test]
+    fn each_figure_has_a_best_of_its_own() {
+        let best = |page: &str| -> Vec<String> {
+            let texts = page.split("class=\"best\"").skip(1);
+            texts.filter_map(|text| text.split(['>', '<']).nth(1)).map(str::to_owned).collect()
+        };
+        // 40 J, 30 J and 20 J: what is faster takes more.
+        let page = page_of(&[[4.0, 2.4, 3.2]; 3], Some([10.0, 12.5, 6.25]));
+        assert_eq!(best(&page), ["-40.0 %", "-50.0 %"], "{page}");
+        let page = page_of(&[[1.0, 0.5], [1.0, 1.5], [1.0, 0.9]], Some([10.0; 2]));
+        assert_eq!(best(&page), [""; 0], "chance has no best: {page}");
     }
 
     #[test]

@@ -332,6 +332,15 @@ impl Affinity {
         self.bound.get(&tid).is_some_and(still)
     }
 
+    /// Whether its program has given a thread another mask than one by which it is kept to some cores.
+    pub fn left(&self, tid: Tid, cores: CoreSet) -> bool {
+        match self.bound.get(&tid) {
+            Some(_) => !self.binds(tid),
+            // No mask is needed where its program allowed it no others.
+            None => !self.wanted.contains_key(&tid) && self.own(tid) != cores,
+        }
+    }
+
     /// A thread is not bound any more.
     fn unbound(&mut self, tid: Tid) -> io::Result<Option<Change>> {
         let Some(Bound { change, slot }) = self.bound.remove(&tid) else { return Ok(None) };

@@ -8,7 +8,7 @@ use evenkeel_sched::POLICIES;
 use evenkeel_sched::policy::Guarantee;
 use proptest::prelude::*;
 
-use self::kernel::{Kernel, PERIOD};
+use self::kernel::{Kernel, PERIOD, QUANTUM};
 use super::*;
 
 fn kernel(spec: &str, policy: &str) -> Kernel {
@@ -97,6 +97,59 @@ fn speedups_are_measured_where_instructions_are_counted() {
     assert_eq!(sample(0, 4), None, "it has not run on the little core");
     assert_eq!(sample(1, 2), Some(2.0));
     assert_eq!(sample(1, 1), Some(4.0));
+}
+
+/// Nothing is reported of a core type that it has not run on, also if it waited for a core.
+#[test]
+fn a_thread_that_waits_for_a_little_core_did_all_on_that() {
+    let mut kernel = kernel("1B1S:3", "cfs");
+    let tid = kernel.start(1, Ns::from_secs(5));
+    kernel.sample();
+    for counted in 1..=60 {
+        let sample = &mut kernel.thread(tid).sample;
+        sample.run[1] = sample.run[1].since(QUANTUM);
+        sample.delay += QUANTUM;
+        sample.instructions = Some(Instructions(counted * 10_000_000));
+        kernel.sample();
+    }
+    let thread = kernel.driver.state().thread(kernel.driver.thread(tid).unwrap());
+    assert!(thread.utilisation() > 1000, "{}: it could run all the time", thread.utilisation());
+    assert!(thread.window.on_type[0].instructions.is_none());
+    // The first count is the one to compare with.
+    assert_eq!(thread.instructions.map(|all| all.0), Some(59 * 10_000_000));
+}
+
+#[test]
+fn a_thread_that_runs_on_both_core_types_between_two_samples_runs_all_the_time() {
+    let mut kernel = kernel("1B1S:3", "cfs");
+    let tid = kernel.start(1, Ns::from_secs(5));
+    kernel.sample();
+    for _ in 0..60 {
+        let sample = &mut kernel.thread(tid).sample;
+        sample.run[0] += Ns::from_ms(5);
+        sample.run[1] = sample.run[1].since(Ns::from_ms(5));
+        kernel.sample();
+    }
+    let thread = kernel.driver.state().thread(kernel.driver.thread(tid).unwrap());
+    assert!(thread.utilisation() > 1000, "{}", thread.utilisation());
+}
+
+/// What a span says that a thread waited is not counted again when it is dispatched.
+#[test]
+fn no_time_of_two_threads_on_one_core_is_counted_twice() {
+    let mut kernel = kernel("1B1S:3", "cfs");
+    let tids = [kernel.start(0, Ns::from_secs(5)), kernel.start(0, Ns::from_secs(5))];
+    for _ in 0..40 {
+        kernel.sample();
+        let state = kernel.driver.state();
+        for tid in tids {
+            let id = kernel.driver.thread(tid).unwrap();
+            let thread = state.thread(id);
+            let waits = if state.ready(id) { kernel.now.since(thread.since) } else { Ns::ZERO };
+            let all = thread.executed + thread.waited + waits;
+            assert!(all <= kernel.now, "{all} of {}", kernel.now);
+        }
+    }
 }
 
 /// What was measured under the policy before is not measured anew.

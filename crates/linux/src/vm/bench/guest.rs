@@ -18,6 +18,8 @@ use crate::vm::{self, Accelerator, Job, Options, Shares, Stream, Vm};
 
 /// A run that takes so much longer than the ideal has hung.
 const PATIENCE: f64 = 20.0;
+/// But a little core takes its ratio times as long for its part, and may have so much more to do than that.
+const ON_LITTLE: f64 = 2.0;
 /// How long another program's scheduler may take to load: an emulated kernel checks scx_lavd for more than a minute.
 const LOAD: f64 = 240.0;
 /// How often a guest that died of a fault of the emulator is booted anew.
@@ -151,7 +153,7 @@ impl<'a> Guest<'a> {
         command: &[String],
         caller: &mut C,
     ) -> Result<Output, C::Error> {
-        let timeout = Ns((((self.plan.seconds + 1.0) * PATIENCE + more) * 1e9) as u64);
+        let timeout = timeout(self.plan.seconds, &self.spec, more);
         let mut boots = 0;
         loop {
             boots += 1;
@@ -165,7 +167,7 @@ impl<'a> Guest<'a> {
             let mut keep = |stream, bytes: &[u8]| {
                 let kept = if stream == Stream::Output { &mut text } else { &mut errors };
                 kept.extend_from_slice(bytes);
-                Ok(())
+                Ok(bytes.len())
             };
             let ran = vm.run(&job, signals, &mut keep, &mut warn);
             let anew = vm.boots() - before;
@@ -209,6 +211,12 @@ impl<'a> Guest<'a> {
     }
 }
 
+/// How long a run may take that is done within so many seconds at best, and so much `more` for what else belongs to it.
+fn timeout(seconds: f64, spec: &Spec, more: f64) -> Ns {
+    let patience = PATIENCE.max(ON_LITTLE * spec.ratio);
+    Ns((((seconds + 1.0) * patience + more) * 1e9) as u64)
+}
+
 /// What a machine file says of a switch between two threads, if that was measured.
 fn measured_switch(text: &str) -> Option<Ns> {
     let file: toml::Table = text.parse().ok()?;
@@ -224,6 +232,14 @@ fn shell(line: &str) -> [String; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_on_a_slow_little_core_has_not_hung() {
+        let limit = |machine: &str| timeout(2.0, &machine.parse().unwrap(), 0.0);
+        assert_eq!(limit("2B2S:3"), Ns::from_secs(60));
+        // A thread's fourth of all of the work, or the only thread's, and a tenth before it, take this long there.
+        assert!(limit("2B2S:60") > Ns::from_secs(68) && limit("1B1S:100") > Ns::from_secs(220));
+    }
 
     #[test]
     fn only_what_was_measured_is_charged() {

@@ -116,8 +116,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Measures a bench once under each scheduler, all of them in one boot: boots differ by more than runs do. If the guest dies in between,
-    /// it is measured anew.
+    /// Measures a bench once under each scheduler, all of them in one boot: boots differ by more than runs do.
     fn repetition<C: Caller>(
         &self,
         guest: &mut Guest<'_>,
@@ -126,37 +125,26 @@ impl Plan {
         alone: &[Alone],
         caller: &mut C,
     ) -> Result<Vec<Option<Run>>, C::Error> {
-        let mut attempt = 1;
-        loop {
-            let mut runs = Vec::new();
-            for scheduler in &self.schedulers {
-                caller.begins(&format!("{}: {} under {scheduler}", guest.spec, bench.name));
-                let output = guest.measure_under(scheduler, bench, rate, caller);
-                let run = output.and_then(|output| Ok(Run::of(&guest.spec, bench, alone, &output)?));
-                let run = match run {
-                    Ok(run) => Some(run),
-                    Err(error) if !scheduler.is_stock() && caller.continues_after(&error) => {
-                        caller.warn(&format!("{} under {scheduler} is left out once: {error}", bench.name));
-                        None
-                    }
-                    Err(error) => return Err(error),
-                };
-                runs.push((run, guest.boots()));
-            }
-            let first = runs.first().map_or(0, |(_, boots)| *boots);
-            let elsewhere = runs.iter().filter(|(run, boots)| run.is_some() && *boots != first).count();
-            if elsewhere > 0 && attempt < ATTEMPTS {
-                caller
-                    .warn(&format!("{}: measured once more under all, since one boot is not like another", bench.name));
-                attempt += 1;
-                continue;
-            }
-            if elsewhere > 0 {
-                caller.warn(&format!("{}: {elsewhere} runs of another boot are left out", bench.name));
-            }
-            runs.iter().for_each(|_| caller.done());
-            return Ok(runs.into_iter().map(|(run, boots)| run.filter(|_| boots == first)).collect());
-        }
+        let name = &bench.name;
+        let measure = |caller: &mut C, column: usize| {
+            let scheduler = &self.schedulers[column];
+            caller.begins(&format!("{}: {name} under {scheduler}", guest.spec));
+            let output = guest.measure_under(scheduler, bench, rate, caller);
+            let run = output.and_then(|output| Ok(Run::of(&guest.spec, bench, alone, &output)?));
+            let run = match run {
+                Ok(run) => Some(run),
+                Err(error) if !scheduler.is_stock() && caller.continues_after(&error) => {
+                    caller.warn(&format!("{name} under {scheduler} is left out once: {error}"));
+                    None
+                }
+                Err(error) => return Err(error),
+            };
+            Ok((run, guest.boots()))
+        };
+        let warn = |caller: &mut C, what: &str| caller.warn(&format!("{name}: {what}"));
+        let runs = in_one_boot(self.schedulers.len(), caller, measure, warn)?;
+        runs.iter().for_each(|_| caller.done());
+        Ok(runs)
     }
 
     /// What a switch takes under each scheduler that the simulator knows, but for the guest's own, of which recordings say it.
@@ -197,5 +185,64 @@ impl Plan {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Measures under each scheduler, by its column, and once more if the guest has died in between. `measure` says, too, in which boot it was.
+fn in_one_boot<C, R, E>(
+    columns: usize,
+    caller: &mut C,
+    mut measure: impl FnMut(&mut C, usize) -> Result<(Option<R>, u32), E>,
+    warn: impl Fn(&mut C, &str),
+) -> Result<Vec<Option<R>>, E> {
+    let mut failed = vec![false; columns];
+    let mut attempt = 1;
+    loop {
+        let mut runs = Vec::new();
+        for (column, failed) in failed.iter_mut().enumerate() {
+            // What failed may have killed the guest, and would kill the next one: what comes after it would be of another boot again.
+            let (run, boot) = if *failed { (None, 0) } else { measure(caller, column)? };
+            *failed = run.is_none();
+            runs.push((run, boot));
+        }
+        let first = runs.first().map_or(0, |(_, boot)| *boot);
+        let elsewhere = runs.iter().filter(|(run, boot)| run.is_some() && *boot != first).count();
+        if elsewhere > 0 && attempt < ATTEMPTS {
+            warn(caller, "measured once more where it did not fail, since one boot is not like another");
+            attempt += 1;
+            continue;
+        }
+        if elsewhere > 0 {
+            warn(caller, &format!("{elsewhere} runs of another boot are left out"));
+        }
+        return Ok(runs.into_iter().map(|(run, boot)| run.filter(|_| boot == first)).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A guest that always dies under some schedulers: how often it was measured under each, and under which there is a run in the end.
+    fn measured(deadly: [bool; 3], failing: [bool; 3]) -> ([u32; 3], [bool; 3]) {
+        let (mut tries, mut boots, mut on) = ([0; 3], 0, false);
+        let measure = |_: &mut (), column: usize| -> Result<(Option<usize>, u32), Error> {
+            tries[column] += 1;
+            boots += u32::from(!on) + 3 * u32::from(deadly[column]);
+            on = !(deadly[column] && failing[column]);
+            Ok(((!failing[column]).then_some(column), boots))
+        };
+        let runs = in_one_boot(3, &mut (), measure, |_, _| ()).unwrap();
+        let have_runs: Vec<bool> = runs.iter().map(Option::is_some).collect();
+        (tries, have_runs.try_into().unwrap())
+    }
+
+    #[test]
+    fn what_kills_every_guest_takes_no_other_out_of_the_results() {
+        let second = [false, true, false];
+        assert_eq!(measured(second, second), ([2, 1, 2], [true, false, true]));
+        assert_eq!(measured([false; 3], second), ([1; 3], [true, false, true]));
+        // It has a run each time, but after the guest has died of it.
+        assert_eq!(measured(second, [false; 3]), ([2; 3], [true, false, false]));
     }
 }

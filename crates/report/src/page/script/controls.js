@@ -140,8 +140,10 @@ class Controls {
     const { timeline } = this;
     if (!this.fingers.delete(event.pointerId)) return;
     if (this.range !== null && Math.abs(event.offsetX - this.range) > 5) {
-      const ends = [this.range, event.offsetX].map((x) => timeline.at(x, 0).time).sort((a, b) => a - b);
-      timeline.show({ from: ends[0], to: ends[1] });
+      const { from, to } = timeline.view;
+      // A pointer that leaves the canvas chooses up to its edge.
+      const ends = [this.range, event.offsetX].map((x) => Math.min(to, Math.max(from, timeline.at(x, 0).time))).sort((a, b) => a - b);
+      if (ends[0] < ends[1]) timeline.show({ from: ends[0], to: ends[1] });
     } else if (this.dragged < 5 && event.type === "pointerup") {
       timeline.select(timeline.spanAt(event.offsetX, event.offsetY));
     }

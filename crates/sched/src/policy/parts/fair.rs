@@ -91,9 +91,9 @@ fn idlest(s: &State, parent: CoreId, allowed: CoreSet) -> CoreId {
     best.map_or(CoreId(0), |(_, _, core)| core)
 }
 
-/// The core with the least weight, the lowest number first.
+/// The core with the least weight, of equal ones one whose siblings are idle, the lowest number first.
 pub fn least(s: &State, cores: CoreSet) -> Option<CoreId> {
-    cores.iter().min_by_key(|core| s.weight(*core))
+    cores.iter().min_by_key(|core| (s.weight(*core), !s.alone(*core)))
 }
 
 /// wake_affine: the waker's core if the woken thread may run there and it is no busier than where the thread was.
@@ -273,29 +273,32 @@ pub fn charge(s: &State, thread: ThreadId, ran: Ns) -> Ns {
 }
 
 /// The virtual time with which a thread joins a queue (place_entity): a new one behind the others by a slice, a sleeper
-/// with half a latency of credit at most, any other with what it had above the floor of the queue that it left.
-pub fn enter(s: &State, thread: ThreadId, core: CoreId, why: Why) -> i64 {
+/// with half a latency of credit at most, any other with what it had above the floor of the queue that it left. What runs on
+/// the core `owes` so much ([`crate::Policy::owes`]).
+pub fn enter(s: &State, thread: ThreadId, core: CoreId, why: Why, owes: Ns) -> i64 {
     let queue = &s.core(core).queue;
     let t = s.thread(thread);
     let vruntime = t.vruntime - s.core(t.core).queue.min_vruntime + queue.min_vruntime;
     match why {
         Why::New { .. } => {
-            // Of all that are there, the running one included.
-            let slice = share(s, thread, s.occupancy(core), s.weight(core));
-            floor(s, core) + charge(s, thread, slice).0 as i64
+            // Of all fair ones that are there, the running one included: those of real time are in a queue of their own.
+            let is_fair = |other: &ThreadId| matches!(s.thread(*other).class, Class::Fair { .. });
+            let fair = queue.iter().chain(s.core(core).current).filter(is_fair);
+            let (others, weight) = fair.fold((0, 0), |sum, other| (sum.0 + 1, sum.1 + s.thread(other).weight()));
+            floor(s, core, owes) + charge(s, thread, share(s, thread, others, weight)).0 as i64
         }
-        Why::Woken { .. } => vruntime.max(floor(s, core) - latency(s).0 as i64 / 2),
+        Why::Woken { .. } => vruntime.max(floor(s, core, owes) - latency(s).0 as i64 / 2),
         // yield_task_fair with the skip hint: behind all that wait.
         Why::Yielded => queue.iter().next_back().map_or(vruntime, |last| vruntime.max(s.thread(last).vruntime + 1)),
         Why::Preempted | Why::Taken { .. } => vruntime,
     }
 }
 
-/// The floor of a core's queue now (update_min_vruntime): what runs there counts with what it has had since the last report.
-fn floor(s: &State, core: CoreId) -> i64 {
+/// The floor of a core's queue now (update_min_vruntime): what runs there counts with what it owes.
+fn floor(s: &State, core: CoreId, owes: Ns) -> i64 {
     let queue = &s.core(core).queue;
     let Some(running) = s.core(core).current else { return queue.min_vruntime };
-    let ahead = vruntime_now(s, running);
+    let ahead = s.thread(running).vruntime + owes.0 as i64;
     queue.min_vruntime.max(queue.first_vruntime().map_or(ahead, |first| first.min(ahead)))
 }
 
@@ -308,19 +311,20 @@ pub fn expired(s: &State, running: ThreadId, core: CoreId, stint: Ns) -> bool {
 }
 
 /// Whether a woken thread should preempt the running one (wakeup_preempt_entity): it is behind by more than the wake-up
-/// granularity, scaled to its own weight.
-pub fn preempts(s: &State, woken: ThreadId, running: ThreadId) -> bool {
-    is_due(s, woken, vruntime_now(s, running))
-}
-
-/// The same for a running thread that has this virtual time now.
-pub(crate) fn is_due(s: &State, woken: ThreadId, running: i64) -> bool {
-    running - s.thread(woken).vruntime > wakeup_granularity(s, woken).0 as i64
+/// granularity, scaled to its own weight. The running one `owes` so much ([`crate::Policy::owes`]).
+pub fn preempts(s: &State, woken: ThreadId, running: ThreadId, owes: Ns) -> bool {
+    let ahead = s.thread(running).vruntime + owes.0 as i64 - s.thread(woken).vruntime;
+    ahead > wakeup_granularity(s, woken).0 as i64
 }
 
 /// A thread's virtual time now: what a running one has had since the last report counts (update_curr).
 pub(crate) fn vruntime_now(s: &State, thread: ThreadId) -> i64 {
-    s.thread(thread).vruntime + charge(s, thread, unreported(s, thread)).0 as i64
+    s.thread(thread).vruntime + owes(s, thread).0 as i64
+}
+
+/// What a thread is still to be charged.
+pub fn owes(s: &State, thread: ThreadId) -> Ns {
+    charge(s, thread, unreported(s, thread))
 }
 
 /// For how long a running thread has had its core since the last report: hosts report before ticks and stops, not before wake-ups.

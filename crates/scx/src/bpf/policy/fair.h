@@ -157,7 +157,13 @@ DECISION __u32 fair_idle_sibling(__u32 slot, __u32 target)
 	return target;
 }
 
-/* `near` is the parent's core for a new thread, the waker's for a woken one, and who takes it. */
+/* The core from which a new or a woken thread's is searched: its parent's, or its waker's while that runs. */
+static __always_inline __u32 near_of(__u32 waker, __u32 why)
+{
+	return waker && (why == NEW || thread_at(waker)->run == RUNNING) ? thread_at(waker)->core : NO_CORE;
+}
+
+/* `near` is that core, or the one that takes the thread. */
 DECISION __u32 fair_place(__u32 slot, __u32 why, __u32 near)
 {
 	__u32 previous = thread_at(slot)->core;
@@ -348,8 +354,8 @@ static __always_inline __u64 unreported(__u32 slot)
 	return t->run == RUNNING ? since(NOW, t->last_ran > t->since ? t->last_ran : t->since) : 0;
 }
 
-/* The floor of those that wait for a core: what runs there counts with what it has had since then. */
-static __always_inline __s64 fair_floor(__u32 slot, __u32 core)
+/* The floor of those that wait for a core: what runs there counts with what it is still to be charged, `owes`. */
+static __always_inline __s64 fair_floor(__u32 slot, __u32 core, __u64 owes)
 {
 	__u32 running = core_at(core)->current, first = first_waiting(core);
 	__s64 floor = core_at(core)->min_vruntime, ahead;
@@ -357,17 +363,18 @@ static __always_inline __s64 fair_floor(__u32 slot, __u32 core)
 	/* One that has only claimed the core has its vruntime from another one still. */
 	if (!running || running == slot || thread_at(running)->run != RUNNING || thread_at(running)->core != core)
 		return floor;
-	ahead = thread_at(running)->vruntime + (__s64)fair_charge(running, unreported(running));
+	ahead = thread_at(running)->vruntime + (__s64)owes;
 	if (first && thread_at(first)->vruntime < ahead)
 		ahead = thread_at(first)->vruntime;
 	return ahead > floor ? ahead : floor;
 }
 
 /* The vruntime with which a thread joins those that wait for a core. */
-DECISION __s64 fair_enter(__u32 slot, __u32 core, __u32 why)
+DECISION __s64 fair_enter(__u32 slot, __u32 core, __u32 why, __u64 owes)
 {
 	struct thread *t = thread_at(slot);
-	__s64 vruntime = t->vruntime - core_at(t->core)->min_vruntime + core_at(core)->min_vruntime, floor = fair_floor(slot, core);
+	__s64 vruntime = t->vruntime - core_at(t->core)->min_vruntime + core_at(core)->min_vruntime;
+	__s64 floor = fair_floor(slot, core, owes);
 	__s64 earliest = floor - (__s64)fair_latency() / 2;
 	__u32 last;
 

@@ -89,9 +89,24 @@ DECISION __u64 hook_charge(__u32 slot, __u32 core, __u64 ran)
 	}
 }
 
+/* What the thread that runs on a core is still to be charged: `hook_charge` without books. */
+DECISION __u64 hook_owes(__u32 running, __u32 core)
+{
+	switch (machine.policy) {
+	case COLAB:
+		return colab_charge(running, core, unreported(running));
+	case PFS:
+		return pfs_achieved(running, core, unreported(running));
+	default:
+		return fair_charge(running, unreported(running));
+	}
+}
+
 DECISION __s64 hook_enter(__u32 slot, __u32 core, __u32 why)
 {
-	return fair_enter(slot, core, why);
+	__u32 running = core_at(core)->current;
+
+	return fair_enter(slot, core, why, running ? hook_owes(running, core) : 0);
 }
 
 DECISION int hook_expired(__u32 running, __u32 core)
@@ -105,8 +120,7 @@ DECISION int hook_preempts(__u32 woken, __u32 running, __u32 core)
 {
 	if (machine.policy == PFS)
 		return pfs_comes_before(woken, running);
-	/* Of these policies' charges none keeps books. */
-	return fair_preempts(woken, running, hook_charge(running, core, unreported(running)));
+	return fair_preempts(woken, running, hook_owes(running, core));
 }
 
 /* Which thread comes next on a core: one that waits there, or the one that ran and could go on, as if it were back in the queue. The

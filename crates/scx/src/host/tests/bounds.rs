@@ -162,6 +162,7 @@ fn the_faster_core_of_an_exchange_goes_on_until_the_slower_one_has_let_go() {
     driver.orders.dispatch(usize::from(fast[0]), false);
     act(&mut driver, false);
     (0..4).for_each(|cpu| driver.orders.dispatch(cpu, false));
+    assert_eq!(driver.figures.exchanges, 1);
     assert_eq!(driver.orders.cpus[from].runs, Some(before[usize::from(fast[0])]));
     assert_eq!(driver.orders.cpus[usize::from(fast[0])].runs, Some(before[from]));
 }
