@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 
-use evenkeel_runtime::{PoolBuilder, Topology, this_machine_as_it_is};
+use evenkeel_runtime::{PoolBuilder, Topology, this_machine, this_machine_as_it_is};
 use evenkeel_topology::list;
 
 use crate::status::ek_status;
@@ -102,16 +102,18 @@ unsafe fn cores(options: &ek_options) -> Result<Option<Topology>, ek_status> {
         machine.with(big, little, ratio).map_err(|_| ek_status::EK_CORES)
     };
     // A type for each kind that the machine states, or else that the options do.
-    let powered = |machine: &Topology| {
-        let powered = match powers {
-            Some(powers) => machine.with_powers_of(powers),
-            None => machine.with_powers_of_environment(),
-        };
-        powered.map_err(|_| ek_status::EK_POWERS)
+    let of_kinds = match powers {
+        Some(powers) => machine.with_powers_of(powers),
+        // Read once, and for all cores of the machine, of which this process may have some.
+        None => this_machine(),
     };
-    match powered(&machine) {
+    let of_options = |chosen: Topology| match powers {
+        Some(powers) => chosen.with_powers_of(powers),
+        None => chosen.with_powers_of_environment(),
+    };
+    match of_kinds {
         Ok(machine) => chosen(&machine),
-        Err(_) => powered(&chosen(&machine)?),
+        Err(_) => of_options(chosen(&machine)?).map_err(|_| ek_status::EK_POWERS),
     }
     .map(Some)
 }

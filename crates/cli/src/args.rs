@@ -111,7 +111,7 @@ pub enum Command {
     /// Run every combination of a grid, and write a table of all runs
     ///
     /// The table is a Parquet file, a row a run. What is done is kept as it comes: after an end in the middle the same command
-    /// goes on, and runs that a grid has in common with the table's are not done again. With --shard several machines do a part
+    /// continues, and runs that a grid has in common with the table's are not done again. With --shard several machines do a part
     /// each.
     #[command(after_help = sweep::EXAMPLES)]
     Sweep(Sweep),

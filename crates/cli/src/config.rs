@@ -3,7 +3,7 @@
 //!
 //! Each command has a table, `[run]` or `[vm.bench]`, with its options by their long names. What stands on the command line wins.
 //! A default is to the parser what the option's own default is, so that it conflicts with nothing; one that would conflict with what stands on
-//! the command line is left out.
+//! the command line is left out, and two that conflict with each other are refused.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -128,7 +128,7 @@ fn with_defaults(path: &Path, typed: Option<&ArgMatches>) -> Result<Command> {
     let unread = || format!("cannot read the configuration {shown}");
     let about = std::fs::metadata(path).with_context(unread)?;
     if !about.is_file() {
-        // A pipe that nobody writes to would be waited for.
+        // A pipe that has no writer would be waited for.
         bail!("{shown} is no file: expected a configuration in TOML");
     }
     if about.len() > MOST {
@@ -186,17 +186,39 @@ fn defaults(command: Command, name: &str, options: &Table, place: &str, typed: O
         }
         command
     });
-    result.map(|()| command)
+    result?;
+    if let Some((one, other)) = command.find_subcommand(name).and_then(|command| at_odds(command, options, typed)) {
+        bail!("{place}]: `{one}` and `{other}` exclude each other: expected one of them");
+    }
+    Ok(command)
+}
+
+/// Two options of a table that exclude each other, of those that ask for something and give way to nothing on the command line.
+fn at_odds<'a>(command: &Command, options: &'a Table, typed: Option<&ArgMatches>) -> Option<(&'a String, &'a String)> {
+    let stays = |arg: &&Arg| typed.is_none_or(|typed| !excludes(command, typed, arg));
+    let known = |option: &str| command.get_arguments().find(|arg| arg.get_long() == Some(option));
+    let asked = options.iter().filter(|(_, value)| **value != Value::Boolean(false));
+    let asked: Vec<(&String, &Arg)> =
+        asked.filter_map(|(option, _)| Some((option, known(option).filter(stays)?))).collect();
+    asked.iter().enumerate().find_map(|(nth, (one, arg))| {
+        let (other, _) = asked[..nth].iter().find(|(_, other)| conflict(command, arg, other))?;
+        Some((*other, *one))
+    })
+}
+
+/// Whether two options exclude each other.
+fn conflict(command: &Command, one: &Arg, other: &Arg) -> bool {
+    let names = |one: &Arg, other: &Arg| {
+        command.get_arg_conflicts_with(one).into_iter().any(|conflicts| conflicts.get_id() == other.get_id())
+    };
+    names(one, other) || names(other, one)
 }
 
 /// Whether something that stands on the command line conflicts with an option.
 fn excludes(command: &Command, typed: &ArgMatches, arg: &Arg) -> bool {
     let by_hand = |other: &&Arg| typed.value_source(other.get_id().as_str()) == Some(ValueSource::CommandLine);
-    let conflict = |one: &Arg, other: &Arg| {
-        command.get_arg_conflicts_with(one).into_iter().any(|conflicts| conflicts.get_id() == other.get_id())
-    };
     let known = |other: &&Arg| typed.try_contains_id(other.get_id().as_str()).is_ok();
-    command.get_arguments().filter(known).filter(by_hand).any(|other| conflict(other, arg) || conflict(arg, other))
+    command.get_arguments().filter(known).filter(by_hand).any(|other| conflict(command, other, arg))
 }
 
 /// A command with a default for an option.

@@ -40,9 +40,10 @@ pub fn code(error: &Error) -> Option<u8> {
         host::Error::Unseen { .. } | host::Error::Unguarded(_) | host::Error::Wait(_) => Some(launch::OWN_FAILURE),
     });
     let emulated = error.downcast_ref::<emulate::Error>().map(|error| match error {
-        emulate::Error::Forbade { .. } | emulate::Error::Thread { .. } | emulate::Error::Affinity(_) => {
-            Some(launch::OWN_FAILURE)
-        }
+        emulate::Error::Files(_)
+        | emulate::Error::Forbade { .. }
+        | emulate::Error::Thread { .. }
+        | emulate::Error::Affinity(_) => Some(launch::OWN_FAILURE),
         _ => None,
     });
     let scheduled = error.downcast_ref::<evenkeel_scx::Error>().map(|error| match error {
@@ -52,4 +53,18 @@ pub fn code(error: &Error) -> Option<u8> {
     });
     let own = error.is::<Own>() || error.is::<files::Unwritten>();
     followed.or(emulated).or(scheduled).unwrap_or_else(|| own.then_some(launch::OWN_FAILURE))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_machine_that_cannot_be_emulated_is_a_mistake_and_files_that_cannot_be_made_are_a_failure() {
+        let full = io::Error::from(ErrorKind::StorageFull);
+        assert_eq!(code(&emulate::Error::Files(full).into()), Some(launch::OWN_FAILURE));
+        assert_eq!(code(&emulate::Error::NoLittle.into()), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use evenkeel_experiment::{Error, TaskSetting};
+use evenkeel_experiment::{Error, TaskSetting, catalog};
 
 /// What to do about an error, if that is known. It stands behind the message.
 pub fn hint(error: &anyhow::Error) -> Option<String> {
@@ -17,7 +17,9 @@ fn of_sweep(error: &evenkeel_sweep::Error) -> Option<String> {
         evenkeel_sweep::Error::Foreign { .. } | evenkeel_sweep::Error::Lost { .. } => {
             "--output names another file, --drop drops them".into()
         }
-        evenkeel_sweep::Error::OtherShard { .. } => "--output names it".into(),
+        evenkeel_sweep::Error::OtherShard { .. } => {
+            "--output names it; if this is its own, --fresh --drop begins it anew".into()
+        }
         evenkeel_sweep::Error::DealtAnew { .. } => {
             "--output names another file, --drop leaves them to the other parts".into()
         }
@@ -47,6 +49,8 @@ fn of(error: &Error) -> Option<String> {
             "--max-events allows more".into()
         }
         Error::NoModel { machine, .. } => {
+            // A machine from a file has a name of its own, which no command takes.
+            let machine = if catalog::machine(machine).is_ok() { machine.as_str() } else { "FILE" };
             format!(
                 "`evenkeel train --machine {machine} -o OTHER.toml` makes a file with one; without --predictor one is trained"
             )

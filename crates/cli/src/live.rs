@@ -1,8 +1,9 @@
 //! What the commands for real programs share: the machine that they run on, and the account that they give.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use anstream::adapter::strip_str;
 use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::guard::Guard;
@@ -11,13 +12,13 @@ use evenkeel_linux::mask;
 use evenkeel_linux::sample::{Inside, PairWaits};
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_report::table;
-use evenkeel_sched::ThreadKind;
-use evenkeel_sched::policy::{Description, Reads};
+use evenkeel_sched::policy::{Description, Hook, Reads};
+use evenkeel_sched::{Setup, ThreadKind};
 use evenkeel_topology::{Topology, list};
 
 use crate::args::{Cores, Format};
 use crate::failed::Own;
-use crate::{files, json, messages};
+use crate::{files, json, messages, terminal};
 
 /// How many threads the summary lists, and how many pairs of a thread that waited and one that was waited for.
 const LISTED: usize = 12;
@@ -51,9 +52,9 @@ pub fn guard() -> Result<Guard> {
     Guard::spawn().context(Own("cannot start the process that gives affinity masks back"))
 }
 
-/// Writes an account to its file, or to standard error if there is none or it cannot be written.
+/// Writes an account to its file, without styles, or to standard error if there is none or it cannot be written.
 pub fn write(text: &str, output: Option<files::Target>, quiet: bool) -> Result<()> {
-    let written = output.map(|target| target.write(text.as_bytes()));
+    let written = output.map(|target| target.write(strip_str(&terminal::styled(text)).to_string().as_bytes()));
     let needed = !quiet && !matches!(written, Some(Ok(())));
     let said = if needed { messages::account(text) } else { Ok(()) };
     written.unwrap_or(Ok(()))?;
@@ -208,7 +209,7 @@ impl<'a> Account<'a> {
         let unenforced = self.unenforced();
         let unenforced =
             (!unenforced.is_empty()).then(|| format!("Not enforced through affinity: {}.", unenforced.join(", ")));
-        let uncounted = uncounted(self.plan.policy.description());
+        let uncounted = self.deciders().into_iter().filter_map(uncounted);
         self.summary.missing.iter().cloned().chain(unenforced).chain(uncounted).collect()
     }
 
@@ -240,16 +241,21 @@ impl<'a> Account<'a> {
         table::text(&threads)
     }
 
-    /// The hooks of the policy that affinity masks cannot enforce.
+    /// The policies that decided, one after the other.
+    fn deciders(&self) -> Vec<&'static Description> {
+        deciders(self.plan.policy.description(), &self.summary.policies)
+    }
+
+    /// The hooks of the policies that affinity masks cannot enforce.
     fn unenforced(&self) -> Vec<&'static str> {
-        use evenkeel_sched::policy::Hook;
         let text = |hook| match hook {
             Hook::Slice => Some("the length of slices"),
             Hook::Charge => Some("the order of threads that wait for the same core"),
             Hook::Preempts => Some("preemption at wake-ups"),
             Hook::Admit | Hook::Place | Hook::Pick | Hook::Balance | Hook::Turned | Hook::Refresh => None,
         };
-        self.plan.policy.description().hooks().filter_map(text).collect()
+        let hooks: BTreeSet<Hook> = self.deciders().into_iter().flat_map(Description::hooks).collect();
+        hooks.into_iter().filter_map(text).collect()
     }
 
     fn json(&self) -> json::Followed<'_> {
@@ -312,10 +318,48 @@ pub fn later(policies: &[(Ns, String)]) -> Vec<json::LaterPolicy<'_>> {
     policies.iter().map(|(at, policy)| json::LaterPolicy { at_s: at.0 as f64 / 1e9, policy }).collect()
 }
 
+/// The policies that decided, each once: the first, and those that took over in the middle.
+pub fn deciders(first: &'static Description, later: &[(Ns, String)]) -> Vec<&'static Description> {
+    let mut all = vec![first];
+    for policy in later.iter().filter_map(|(_, name)| Setup::parse(name).ok()).map(|setup| setup.description()) {
+        if all.iter().all(|known| known.name != policy.name) {
+            all.push(policy);
+        }
+    }
+    all
+}
+
 /// What a policy reads that no host for real threads does, and what it does without.
 pub fn uncounted(policy: &Description) -> Option<String> {
     match policy.reads {
         Reads::Stalls { without } => Some(format!("No counters of stalls are read here: {} {without}.", policy.name)),
         Reads::Speedups | Reads::Nothing => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_linux::host::PERIOD;
+    use evenkeel_model::machines;
+
+    use super::*;
+    use crate::catalog;
+
+    #[test]
+    fn notes_are_of_every_policy_that_decided() {
+        let plan = Plan {
+            machine: machines::by_name("2B2S").unwrap(),
+            cpus: vec![0, 1, 2, 3],
+            policy: catalog::live_policy("pfs").unwrap(),
+            period: PERIOD,
+            timeline: false,
+        };
+        let notes = |later: &[&str]| {
+            let policies = later.iter().map(|name| (Ns::ZERO, (*name).to_owned())).collect();
+            Account::new(&plan, &Summary { policies, ..Summary::default() }).notes()
+        };
+        let of_bias = |notes: &[String]| notes.iter().filter(|note| note.contains("bias decides as fcf")).count();
+        assert_eq!(of_bias(&notes(&[])), 0);
+        assert_eq!(of_bias(&notes(&["bias", "cfs", "bias:stay-on-node"])), 1);
     }
 }

@@ -4,8 +4,8 @@ use evenkeel_model::predict::Predictor;
 use evenkeel_model::{CoreOrder, Machine, Ns};
 use evenkeel_sched::steering::Steering;
 use evenkeel_sched::{Governor, Setup};
-use evenkeel_workload::Workload;
 use evenkeel_workload::program::{MainThread, ReadyQueue};
+use evenkeel_workload::{Workload, validate};
 
 use crate::error::{Error, Result, TaskSetting};
 use crate::training::Training;
@@ -160,7 +160,7 @@ impl Tasks {
     /// Changes a workload.
     ///
     /// # Errors
-    /// There is something to change, but no task in it.
+    /// There is something to change, but no task in it, or a program cannot be run so.
     pub fn apply(self, workload: &mut Workload) -> Result<()> {
         let setting = match self {
             Self { ready: Some(_), .. } => TaskSetting::ReadyQueue,
@@ -173,6 +173,38 @@ impl Tasks {
             tasking.ready = self.ready.unwrap_or(tasking.ready);
             tasking.main = self.main.unwrap_or(tasking.main);
         }
-        found.then_some(()).ok_or_else(|| Error::NoTasks { setting, workload: workload.name.clone() })
+        if !found {
+            return Err(Error::NoTasks { setting, workload: workload.name.clone() });
+        }
+        let unfit = |problem: validate::Problem| Error::Unfit(evenkeel_sim::Error::Invalid(problem.to_string()));
+        validate::workload(workload).map_err(unfit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Control, Runner, catalog};
+
+    #[test]
+    fn the_cores_of_a_main_thread_are_not_dropped_for_others() {
+        let text = "[[program]]\nname = \"p\"\nphases.x = { ilp = 2.0 }\n[[program.threads]]\nname = \"main\"\n\
+            cpus = [0]\ndo = [{ task = \"t\", do = [{ compute = \"1 Minst\" }] }]\n";
+        let workload = evenkeel_workload::format::load("w", text, "w.toml", None).unwrap();
+        let complaint = |tasks| {
+            let plan = Plan {
+                workloads: vec![workload.clone()],
+                machines: vec![catalog::machine("2B2S").unwrap().machine],
+                policies: vec![catalog::policy("cfs").unwrap()],
+                conditions: Conditions { tasks, ..Conditions::default() },
+                ..Plan::default()
+            };
+            Runner::new(plan, &Control::default()).err().map(|error| error.to_string())
+        };
+        let refused = "p, thread main: is tied to a core already: leave out its cpus";
+        let tasks = |ready, main| Tasks { ready: Some(ready), main };
+        assert_eq!(complaint(tasks(ReadyQueue::Steal, None)), None);
+        assert_eq!(complaint(tasks(ReadyQueue::Heft, None)).as_deref(), Some(refused));
+        assert_eq!(complaint(tasks(ReadyQueue::Fifo, Some(MainThread::Big))).as_deref(), Some(refused));
     }
 }

@@ -51,7 +51,7 @@ pub enum What {
         /// wait for the same thing. 0 without a call.
         word: u32,
     },
-    /// It is gone.
+    /// It exits, which takes a while: then it leaves its CPU for the last time.
     Exited,
     /// It called the library through which threads share out work as they run.
     Shares(Sharing),

@@ -97,11 +97,8 @@ pub fn of_words(words: [u64; 16]) -> CpuSet {
 /// Whether this process may change the masks of a process, by its owner and this user's privileges.
 pub fn changeable(process: Tid) -> bool {
     let privileged = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));
-    let status = process::text(format!("/proc/{process}/status")).unwrap_or_default();
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
-    let own = geteuid().as_raw().to_string();
     // Real and effective (sched_setaffinity(2)).
-    privileged || users.split_ascii_whitespace().take(2).any(|user| user == own)
+    privileged || process::users(process).is_some_and(|users| users.contains(&geteuid().as_raw()))
 }
 
 #[cfg(test)]

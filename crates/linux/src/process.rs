@@ -107,6 +107,14 @@ pub fn of(tid: Tid) -> Option<Tid> {
     status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
 }
 
+/// The real and the effective user of a thread; `None` when it is gone.
+pub fn users(tid: Tid) -> Option<[u32; 2]> {
+    let status = text(format!("/proc/{tid}/status")).ok()?;
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    let mut users = users.split_ascii_whitespace().map_while(|user| user.parse().ok());
+    Some([users.next()?, users.next()?])
+}
+
 /// The parent of a process; `None` when it is gone.
 pub fn parent(process: Tid) -> Option<Tid> {
     stat(process, 4)

@@ -27,7 +27,7 @@ impl PoolState {
     /// What the thread does that samples the workers.
     pub(crate) fn sample(&self, turns: bool) {
         let marks = |worker: usize| self.slots[worker].marks();
-        let more = || !self.injected.is_empty() || self.slots.iter().any(|slot| slot.deque.len() > 0);
+        let more = || self.has_injected() || self.slots.iter().any(|slot| slot.deque.len() > 0);
         if let Some(asymmetry) = &self.asymmetry {
             asymmetry.sample(turns, marks, more);
         }
@@ -142,7 +142,8 @@ impl<'a> Binding<'a> {
     pub(crate) fn new(pool: &'a PoolState, worker: usize, activity: Activity) -> Binding<'a> {
         let before = pool.asymmetry.as_ref().and_then(|asymmetry| {
             // A worker that another pool has bound, however far out, keeps that binding; only that pool moves it.
-            let free = Worker::slots().all(|outer| outer.pool().asymmetry.is_none());
+            let free =
+                Worker::slots().all(|outer| outer.pool().asymmetry.as_deref().and_then(Asymmetry::uneven).is_none());
             let before = asymmetry.arrive(worker, free, activity);
             if before.is_some() {
                 UNBOUND.replace(before.clone());

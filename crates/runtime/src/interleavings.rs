@@ -1,4 +1,4 @@
-//! The queue and the sleepers under every interleaving that loom finds: `scripts/races loom`.
+//! The queue, the sleepers and what workers do under every interleaving that loom finds: `scripts/races loom`.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -8,7 +8,7 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use loom::thread;
 
-use crate::asymmetry::{Accounts, Asymmetry};
+use crate::asymmetry::{Accounts, Activity, Asymmetry};
 use crate::deque::{Deque, StealResult};
 use crate::fence;
 use crate::latch::Latch;
@@ -273,6 +273,21 @@ fn an_opened_latch_wakes_its_sleeper() {
             crew.sleep.wake_for_latch(sleeper);
         }
         worker.join().unwrap();
+    });
+}
+
+/// What a worker waits for is done just when it gets up by itself, and leaves.
+#[test]
+fn a_worker_that_has_left_is_not_active() {
+    loom::model(|| {
+        let asymmetry = asymmetry(1);
+        asymmetry.arrive(0, false, Activity::Waiting);
+        let other = std::sync::Arc::clone(&asymmetry);
+        let waker = thread::spawn(move || other.found(0));
+        asymmetry.found(0);
+        asymmetry.leave(0, None);
+        waker.join().unwrap();
+        assert_eq!(asymmetry.activities.get(0), Activity::Away);
     });
 }
 

@@ -66,6 +66,8 @@ pub(crate) struct WorkerCounters {
     pub(crate) spawns: AtomicU64,
     pub(crate) steals: AtomicU64,
     pub(crate) failed_steals: AtomicU64,
+    /// Jobs that its searches found, wherever.
+    pub(crate) found: AtomicU64,
 }
 
 /// Adds one to a counter of the calling worker.
@@ -108,9 +110,9 @@ impl WorkerSlot {
         ptr::eq(self.pool, pool)
     }
 
-    /// Where the queue begins and ends, and how often its owner has stolen. While all stay the same, the owner probably runs the same task.
+    /// Where the queue begins and ends, and how many jobs its owner has found. While all stay the same, the owner probably runs the same task.
     pub(crate) fn marks(&self) -> (isize, isize, u64) {
-        (self.deque.top(), self.deque.bottom(), self.counters.steals.load(Relaxed))
+        (self.deque.top(), self.deque.bottom(), self.counters.found.load(Relaxed))
     }
 
     pub(crate) fn stats(&self) -> Stats {

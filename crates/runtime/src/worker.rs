@@ -341,6 +341,14 @@ impl<'a> Worker<'a> {
 
     /// `failed` searches before this one have found nothing.
     pub(crate) fn find(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
+        let job = self.search(floor, failed);
+        if job.is_some() {
+            count(&self.slot.counters.found);
+        }
+        job
+    }
+
+    fn search(self, floor: isize, failed: u32) -> Option<NonNull<Job>> {
         let own = self.urgent(failed).or_else(|| self.pop_own(floor)).or_else(|| self.slot.own.broadcasts.pop());
         self.serve_thief();
         if own.is_some() || self.leaves_it(failed) {
@@ -491,7 +499,23 @@ impl Idle {
         {
             worker.shared().sleep.wake(bigger);
         }
-        self.failures.failed = 0;
+        self.failures = Failures::default();
         self.backoff.reset();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use evenkeel_model::Ns;
+
+    use super::*;
+
+    #[test]
+    fn a_task_ends_the_time_for_which_a_worker_has_seen_one_to_mug() {
+        let pool = PoolState::new(1, None, None);
+        let mut idle = Idle { failures: Failures { failed: 2, since: Some(Ns(1)) }, ..Idle::default() };
+        // SAFETY: no other thread works in this slot, and the pool outlives the call.
+        unsafe { Worker::enter(&pool.slots[0], |worker| idle.end(worker)) };
+        assert_eq!((idle.failures.failed, idle.failures.since), (0, None));
     }
 }

@@ -32,6 +32,7 @@ pub(crate) struct Chosen<'a> {
     only: &'a Only,
     /// Those that were of the class before, for another reason or since this was killed: the kernel has them scheduled, too.
     others: BTreeSet<Tid>,
+    /// Those that were chosen, with what is known of what they were before.
     classes: BTreeMap<Tid, Ordinary>,
 }
 
@@ -59,12 +60,9 @@ impl<'a> Chosen<'a> {
             }
             for tid in new {
                 match realtime::ext(tid) {
-                    // It may have been of the class already, such as since this was killed.
-                    Ok(None) => {
+                    Ok(class) => {
                         self.others.remove(&tid);
-                    }
-                    Ok(Some(class)) => {
-                        self.classes.insert(tid, class);
+                        self.classes.entry(tid).or_insert(class.unwrap_or_default());
                     }
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     Err(error) => return Err(error),
@@ -83,11 +81,15 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// Whether a thread of the class has it from those that had it before.
+    /// Whether a thread of the class has it from those that had it before, and not from one that was chosen: it, its process, and what
+    /// started that, from the nearest on.
     fn other(&self, tid: Tid) -> bool {
         let parent = |process: &Tid| process::parent(*process).filter(|parent| *parent > 1);
-        let chain = || std::iter::successors(process::of(tid), parent);
-        self.others.contains(&tid) || chain().any(|process| self.others.contains(&process))
+        let before = std::iter::successors(process::of(tid), parent);
+        let mut known = std::iter::once(tid).chain(before).filter_map(|tid| {
+            if self.classes.contains_key(&tid) { Some(false) } else { self.others.contains(&tid).then_some(true) }
+        });
+        known.next().unwrap_or(false)
     }
 }
 

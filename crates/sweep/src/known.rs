@@ -163,22 +163,35 @@ struct Sift<'a, 'g> {
     wanted: &'a Runs,
     max_events: u64,
     rows: u64,
-    /// They were written for another grid, whose shards had other runs.
+    /// What follows was written for a grid with another number of runs, whose shards had others.
     other_grid: bool,
+    /// Some have other numbers in this grid, so that those that do not say it were written for another one, too.
+    renumbered: bool,
     /// The grid does not have them.
     foreign: u64,
-    /// They are of another shard.
+    /// They are of another shard, by this grid, and by another one.
     of_others: u64,
+    dealt_anew: u64,
 }
 
 impl<'a, 'g> Sift<'a, 'g> {
     fn new(numbers: &'a mut Numbers<'g>, wanted: &'a Runs, max_events: u64) -> Self {
-        Self { numbers, wanted, max_events, rows: 0, other_grid: false, foreign: 0, of_others: 0 }
+        Self {
+            numbers,
+            wanted,
+            max_events,
+            rows: 0,
+            other_grid: false,
+            renumbered: false,
+            foreign: 0,
+            of_others: 0,
+            dealt_anew: 0,
+        }
     }
 
     /// What follows is of a grid with so many runs, if that is known. A comment alone deals no run anew.
     fn written_for(&mut self, runs: Option<u64>) {
-        self.other_grid |= runs.is_some_and(|runs| runs != self.numbers.grid.runs());
+        self.other_grid = runs.is_some_and(|runs| runs != self.numbers.grid.runs());
     }
 
     /// The number of a row that is wanted and done. One that had too many events may have fewer than the limit of now.
@@ -186,9 +199,10 @@ impl<'a, 'g> Sift<'a, 'g> {
         self.rows += 1;
         let run = self.numbers.of(row);
         // A journal of an older version does not say how many runs its grid had, but has the numbers of that.
-        self.other_grid |= run.is_some_and(|run| run != row.run);
+        self.renumbered |= run.is_some_and(|run| run != row.run);
         match run {
             None => self.foreign += 1,
+            Some(run) if !self.wanted.has(run) && self.other_grid => self.dealt_anew += 1,
             Some(run) if !self.wanted.has(run) => self.of_others += 1,
             wanted => return wanted.filter(|_| row.max_events.is_none_or(|limit| limit == self.max_events)),
         }
@@ -198,11 +212,15 @@ impl<'a, 'g> Sift<'a, 'g> {
     /// How many rows there were, if nothing would be lost.
     fn end(self, path: &Path, request: &Request) -> Result<u64> {
         let path = path.to_path_buf();
-        let (shard, runs) = (request.shard, self.of_others);
-        match self {
-            Self { of_others: 1.., other_grid: false, .. } => Err(Error::OtherShard { path, shard, runs }),
-            Self { of_others: 1.., .. } if !request.drop => Err(Error::DealtAnew { path, shard, runs }),
-            Self { foreign: 1.., .. } if !request.drop => Err(Error::Foreign { path, foreign: self.foreign }),
+        let (of_others, dealt_anew) =
+            if self.renumbered { (0, self.of_others + self.dealt_anew) } else { (self.of_others, self.dealt_anew) };
+        let shard = request.shard;
+        if of_others > 0 && !(request.fresh && request.drop) {
+            return Err(Error::OtherShard { path, shard, runs: of_others });
+        }
+        match (dealt_anew, self.foreign) {
+            (1.., _) if !request.drop => Err(Error::DealtAnew { path, shard, runs: dealt_anew }),
+            (_, foreign @ 1..) if !request.drop => Err(Error::Foreign { path, foreign }),
             _ => Ok(self.rows),
         }
     }

@@ -25,10 +25,10 @@ const KEYS: &[(&str, &str)] = &[
     ("/", "filter: threads whose name, number or process's number has this in it"),
     ("p", "pin the selected thread to CPUs, such as 0-1,4; to none: no longer"),
     ("P", "let another policy decide"),
-    ("space", "pause; the host goes on"),
+    ("space", "pause; the host runs on"),
     ("+ -", "a snapshot twice as often, half as often"),
     ("Ctrl-Z", "stop, until the shell lets it go on"),
-    ("q", "leave; the host goes on, and pins stay"),
+    ("q", "leave; the host runs on, and pins stay"),
 ];
 
 /// How wide the window of these is: no line is longer.

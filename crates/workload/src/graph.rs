@@ -9,6 +9,8 @@ use crate::program::{Op, Program, Task};
 pub const MOST_TASKS: u64 = 1_000_000;
 /// Dependences between them, at most.
 const MOST_DEPENDENCES: usize = 16_000_000;
+/// Regions that they name, each as often as it is named, at most.
+const MOST_NAMED: usize = 16_000_000;
 
 /// The tasks of a program in the order of their creation, and who waits for whom.
 ///
@@ -154,6 +156,18 @@ pub(crate) fn created(ops: &[Op]) -> u64 {
     ops.iter().map(count).fold(0, u64::saturating_add)
 }
 
+/// Adds to the number of regions that tasks have `named`.
+///
+/// # Errors
+/// More than a run could handle.
+pub(crate) fn count_named(named: &mut usize, more: usize) -> Result<(), String> {
+    *named = named.saturating_add(more);
+    if *named > MOST_NAMED {
+        return Err(format!("more than {MOST_NAMED} regions are named by tasks: use fewer and larger ones"));
+    }
+    Ok(())
+}
+
 /// Who touched a region last.
 #[derive(Clone, Default)]
 struct Region {
@@ -178,6 +192,8 @@ impl Region {
 struct Builder {
     graph: TaskGraph,
     regions: Vec<Region>,
+    /// How many regions the tasks have named.
+    named: usize,
     /// The predecessors of the task that is being added.
     found: Vec<u32>,
 }
@@ -191,10 +207,15 @@ impl Builder {
                     self.add(*site, tasks[*site])?;
                     *site += 1;
                 }
-                Op::Taskwait => self.graph.waits.push(self.graph.sites.len()),
+                // A wait without a new task since the last one waits for nothing.
+                Op::Taskwait if self.graph.waits.last() != Some(&self.graph.sites.len()) => {
+                    self.graph.waits.push(self.graph.sites.len());
+                }
                 Op::Repeat { times: Some(times), body } if concerns_tasks(body) => {
                     let begin = *site;
-                    for _ in 0..*times {
+                    // Rounds that create no task add nothing after the first.
+                    let rounds = if created(body) == 0 { (*times).min(1) } else { *times };
+                    for _ in 0..rounds {
                         *site = begin;
                         self.meet(body, tasks, site)?;
                     }
@@ -206,6 +227,7 @@ impl Builder {
     }
 
     fn add(&mut self, site: usize, task: &Task) -> Result<(), String> {
+        count_named(&mut self.named, task.reads.len() + task.writes.len())?;
         let number = self.graph.sites.len() as u32;
         let waits = self.graph.waits.len();
         self.found.clear();
@@ -308,6 +330,25 @@ mod tests {
         assert_eq!(edges(&g), []);
         assert_eq!((g.next_wait(0), g.next_wait(1)), (1, 2));
         assert_eq!(g.critical_path(|task| [2.0, 3.0][task]), 5.0, "the wait is on the path");
+    }
+
+    #[test]
+    fn a_wait_is_the_same_however_often_it_is_repeated() {
+        let waits = |times| {
+            let body = vec![Op::Taskwait, Op::Yield, Op::Taskwait];
+            graph(vec![task(&[], &[0]), Op::Repeat { times: Some(times), body }, task(&[0], &[])])
+        };
+        assert_eq!(waits(10_000_000_000), graph(vec![task(&[], &[0]), Op::Taskwait, task(&[0], &[])]));
+        assert_eq!(waits(0), graph(vec![task(&[], &[0]), task(&[0], &[])]));
+    }
+
+    #[test]
+    fn tasks_name_so_many_regions_at_most() {
+        let Op::Task(reader) = task(&[0, 1], &[]) else { unreachable!() };
+        let regions = vec![Region::default(); 2];
+        let mut builder = Builder { regions, named: MOST_NAMED - 3, ..Builder::default() };
+        assert_eq!(builder.add(0, &reader), Ok(()));
+        assert!(builder.add(0, &reader).is_err_and(|why| why.starts_with("more than 16000000 regions")));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use evenkeel_model::FULL_LOAD;
 
 use crate::graph::{self, MOST_TASKS};
 use crate::program::{
-    Clamp, Class, MainThread, Op, Program, SchedParams, Spread, Start, Task, Tasking, Work, Workload,
+    Clamp, Class, MainThread, Op, Program, ReadyQueue, SchedParams, Spread, Start, Task, Tasking, Work, Workload,
 };
 
 /// Something that keeps a workload from running.
@@ -257,7 +257,10 @@ fn tasks(program: &Program) -> Result<(), Problem> {
         }
         _ => {}
     }
-    if (tasking.tied || tasking.main != MainThread::Default) && main.sched.cpus.is_some() {
+    let tied = tasking.tied || tasking.main != MainThread::Default || tasking.ready == ReadyQueue::Heft;
+    let mut names_cores = main.sched.cpus.is_some();
+    walk(&main.ops, &mut |op| names_cores |= matches!(op, Op::Set(params) if params.cpus.is_some()));
+    if tied && names_cores {
         return there("is tied to a core already: leave out its cpus");
     }
     limits(tasking).map_err(here)
@@ -365,7 +368,57 @@ fn meeting_points(program: &Program) -> Result<(), String> {
         program.threads.iter().zip(&spawned).find(|(thread, spawned)| thread.start == Start::Spawned && !**spawned);
     match forgotten {
         Some((thread, _)) => Err(format!("thread {} waits to be spawned, but no thread spawns it", thread.name)),
-        None => Ok(()),
+        None => later_lives(program),
+    }
+}
+
+/// A thread leaves a loop that is shared out when the last iteration is taken, so that its next life finds none.
+fn later_lives(program: &Program) -> Result<(), String> {
+    let mut counts = vec![0_u64; program.threads.len()];
+    program.threads.iter().for_each(|thread| spawns(&thread.ops, 1, &mut counts));
+    let mut again: Vec<bool> = counts.iter().map(|count| *count > 1).collect();
+    let mut spawners: Vec<usize> = (0..again.len()).filter(|thread| again[*thread]).collect();
+    while let Some(spawner) = spawners.pop() {
+        walk(&program.threads[spawner].ops, &mut |op| {
+            if let Op::Spawn(thread) = op
+                && !std::mem::replace(&mut again[thread.index()], true)
+            {
+                spawners.push(thread.index());
+            }
+        });
+    }
+    for (thread, _) in program.threads.iter().zip(&again).filter(|(_, again)| **again) {
+        let mut shared = None;
+        walk(&thread.ops, &mut |op| {
+            if let Op::Drain { queue, .. } = op {
+                let queue = &program.queues[queue.index()];
+                shared = shared.or((queue.filled > 0 && queue.producers == 0).then_some(&queue.name));
+            }
+        });
+        if let Some(name) = shared {
+            // Each execution of a loop has a queue of its own: `rows#0`.
+            let (thread, name) = (&thread.name, name.rsplit_once('#').map_or(name.as_str(), |(name, _)| name));
+            return Err(format!(
+                "thread {thread} starts again, but loop {name} has no iterations left by then: \
+                 let it stay and repeat the loop"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Counts how often each thread is spawned by operations that are run `times` times.
+fn spawns(ops: &[Op], times: u64, counts: &mut [u64]) {
+    for op in ops {
+        match op {
+            Op::Spawn(thread) => counts[thread.index()] = counts[thread.index()].saturating_add(times),
+            Op::Repeat { times: Some(rounds), body } => spawns(body, times.saturating_mul(*rounds), counts),
+            // How many items there will be is not known.
+            Op::Repeat { times: None, body } | Op::Drain { body, .. } => {
+                spawns(body, times.saturating_mul(u64::MAX), counts);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Scx {
     /// own scheduler
     #[arg(long, value_name = "PID|CGROUP", conflicts_with = "command", value_parser = chosen)]
     pub only: Option<Chosen>,
-    /// Give the machine back after this time; a command goes on without
+    /// Give the machine back after this time; a command runs on without
     #[arg(long = "for", value_name = "TIME", value_parser = positive)]
     pub time: Option<Ns>,
     /// Print what has been done this often, to standard output

@@ -54,7 +54,7 @@ pub struct Try {
     /// Take the time of runs that fail, too
     #[arg(long)]
     pub ignore_failure: bool,
-    /// Show what the command prints
+    /// Show what the command prints, on standard error
     #[arg(long)]
     pub show_output: bool,
     /// Write a page to this file: what to use, and each scheduler against the kernel's own with its interval

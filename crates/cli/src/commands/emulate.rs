@@ -35,13 +35,19 @@ pub fn run(args: &Emulate) -> Result<u8> {
     let root = emulation.root().map(|root| (SYSFS, root.as_os_str().to_owned()));
     let (code, summary) = launch(&plan, host.as_ref(), &args.command, root.as_slice())?;
     let outcome = emulation.finish();
-    if let (Some(host), Some(summary)) = (&host, &summary) {
-        live::write(&live::Account::new(host, summary).text(args.format.format)?, None, args.quiet)?;
-    }
+    let said = match (&host, &summary) {
+        (Some(host), Some(summary)) => {
+            let text = live::Account::new(host, summary).text(args.format.format);
+            text.and_then(|text| live::write(&text, None, args.quiet))
+        }
+        _ => Ok(()),
+    };
     let report = Report { plan: &plan, outcome: &outcome };
     report.warn();
     let text = report.text(args.format.format)?;
-    live::write(&text, output, args.quiet).map(|()| code)
+    // One account that cannot be written does not cost the other.
+    let written = live::write(&text, output, args.quiet);
+    said.and(written).map(|()| code)
 }
 
 fn plan(args: &Emulate) -> Result<Plan> {

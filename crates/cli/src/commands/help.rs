@@ -129,7 +129,7 @@ pub fn completions(args: &Completions) -> Result<String> {
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     let topics = topics(&all);
     let shown = shown.map(|command| names::known(command, &topics, args.shell));
-    let root = clap::Command::new("evenkeel").disable_help_subcommand(true);
+    let root = clap::Command::new("evenkeel").version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
     let mut root = root.args(all.get_arguments().cloned()).subcommands(shown);
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut root, "evenkeel", &mut script);

@@ -69,9 +69,6 @@ pub fn run(args: &Run) -> Result<u8> {
 
 /// With the policy and without: writes how they differ.
 fn compare(args: &Run, rounds: u32) -> Result<u8> {
-    if args.pid.is_some() || args.trace.is_some() || args.quiet {
-        bail!("--ab {rounds} compares times: it goes with no --pid, --trace or --quiet");
-    }
     let output = Target::open_some(args.output.as_ref())?;
     let html = Target::open_some(args.html.as_ref())?;
     Target::distinct(&[&output, &html])?;

@@ -6,7 +6,7 @@ use evenkeel_linux::launch::{self, Launched, Signals};
 use evenkeel_linux::{cgroup, process};
 use evenkeel_model::Ns;
 use evenkeel_report::table;
-use evenkeel_sched::{POLICIES, Setup};
+use evenkeel_sched::{Description, POLICIES, Setup};
 use evenkeel_scx::{Account, Bounds, End, Ended, Figures, Follow, Only, Path, Plan, Session};
 
 use crate::args::{self, Format, Output, Scx};
@@ -40,7 +40,7 @@ pub fn run(args: &Scx) -> Result<u8> {
         Some(command) => End::Command(command),
         None => End::Signal(Signals::new().context("cannot listen to signals")?),
     };
-    let (name, described) = (plan.policy.name().to_owned(), plan.policy.description());
+    let (name, first) = (plan.policy.name().to_owned(), plan.policy.description());
     let (machine, cpus) = (plan.machine.clone(), plan.cpus.clone());
     let mut session = Session::start(plan)?;
     let mut observed = session.observed();
@@ -58,9 +58,10 @@ pub fn run(args: &Scx) -> Result<u8> {
         if unprinted.is_some() || args.stats.is_none_or(|every| elapsed.since(before.1) < every) {
             return Ok(());
         }
+        let paths = Paths::of(path, &live::deciders(first, &session.account().policies));
         let line = match args.format.format {
-            Format::Json => json::line(&document(path, figures, elapsed))?,
-            Format::Table => line(path, &before.0, figures, before.1, elapsed),
+            Format::Json => json::line(&document(paths, figures, elapsed))?,
+            Format::Table => line(paths, &before.0, figures, before.1, elapsed),
         };
         before = (*figures, elapsed);
         unprinted = tell(&line).err();
@@ -81,12 +82,14 @@ pub fn run(args: &Scx) -> Result<u8> {
         messages::error(cut);
     }
     if let Some(command) = command.as_mut().filter(|_| status.is_none()) {
-        // It goes on under the kernel's own scheduler.
+        // It runs on under the kernel's own scheduler.
         status = Some(launch::exit_code(command.finish().context("cannot wait for the command")?));
     }
     let Account { figures, policies, missing } = account;
-    let uncounted = live::uncounted(described);
-    let missing = [missing, uncounted].into_iter().flatten().reduce(|all, more| format!("{all} {more}"));
+    let deciders = live::deciders(first, &policies);
+    let paths = Paths::of(path, &deciders);
+    let uncounted = deciders.into_iter().filter_map(live::uncounted);
+    let missing = missing.into_iter().chain(uncounted).reduce(|all, more| format!("{all} {more}"));
     let missing = missing.as_deref();
     story.end(elapsed, figures);
     let page = |target: Target| {
@@ -99,7 +102,7 @@ pub fn run(args: &Scx) -> Result<u8> {
             machine: &machine,
             cpus: &cpus,
             policies: &policies,
-            facts: &facts(path, &figures, &policies, elapsed),
+            facts: &facts(paths, &figures, &policies, elapsed),
             story: &story,
             observed: observed.as_ref(),
             missing,
@@ -116,11 +119,11 @@ pub fn run(args: &Scx) -> Result<u8> {
     if !args.quiet {
         let text = match args.format.format {
             Format::Json => {
-                let document = document(path, &figures, elapsed);
+                let document = document(paths, &figures, elapsed);
                 let policies = Some(live::later(&policies));
                 json::print(&json::Scheduled { policy: Some(&name), policies, missing, ..document })?
             }
-            Format::Table => summary(&heading(&name, path), &facts(path, &figures, &policies, elapsed), missing),
+            Format::Table => summary(&heading(&name, path), &facts(paths, &figures, &policies, elapsed), missing),
         };
         messages::account(&text)?;
     }
@@ -175,14 +178,36 @@ fn path(args: &Scx, policy: &Setup) -> Result<Path> {
     }
 }
 
+/// Where decisions have been made, under all policies so far.
+#[derive(Clone, Copy)]
+struct Paths {
+    first: Path,
+    /// Whether in this process at some time.
+    in_process: bool,
+}
+
+impl Paths {
+    /// One of the later policies that the kernel's part does not have decides in this process.
+    fn of(first: Path, deciders: &[&Description]) -> Self {
+        let in_process = first == Path::Process || deciders.iter().any(|policy| policy.in_kernel.is_none());
+        Self { first, in_process }
+    }
+
+    /// What only this process knows, and what only the kernel's part does, as far as each has decided.
+    fn known<T>(self, by_process: T, by_kernel: T) -> [Option<T>; 2] {
+        [self.in_process.then_some(by_process), (self.first == Path::Kernel).then_some(by_kernel)]
+    }
+}
+
 /// A line of figures for people: what has happened since the last one.
-fn line(path: Path, before: &Figures, figures: &Figures, from: Ns, to: Ns) -> String {
+fn line(paths: Paths, before: &Figures, figures: &Figures, from: Ns, to: Ns) -> String {
     let seconds = to.since(from).0.max(1) as f64 / 1e9;
     let rate = |count: fn(&Figures) -> u64| (count(figures) - count(before)) as f64 / seconds;
-    let by_itself = match path {
-        Path::Process => format!("{} taken late", figures.taken_late - before.taken_late),
-        Path::Kernel => format!("{} left out", figures.left_out - before.left_out),
-    };
+    let by_itself = paths.known(
+        format!("{} taken late", figures.taken_late - before.taken_late),
+        format!("{} left out", figures.left_out - before.left_out),
+    );
+    let by_itself = by_itself.into_iter().flatten().collect::<Vec<_>>().join("  ");
     format!(
         "{:>8.1} s  {} threads  {}  {:.0} switches/s  {:.0} stops/s  {:.0} stale/s  {by_itself}  longest wait so far {}",
         to.0 as f64 / 1e9,
@@ -211,14 +236,13 @@ fn tell(line: &str) -> Result<()> {
     }
 }
 
-fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'static> {
+fn document(paths: Paths, figures: &Figures, elapsed: Ns) -> json::Scheduled<'static> {
     let seconds = |time: Ns| time.0 as f64 / 1e9;
-    // What the process knows only if it decides itself.
-    let in_process = path == Path::Process;
+    let [taken_late, left_out] = paths.known(figures.taken_late, figures.left_out);
     json::Scheduled {
         policy: None,
         policies: None,
-        path: if in_process { "daemon" } else { "kernel" },
+        path: if paths.first == Path::Process { "daemon" } else { "kernel" },
         elapsed_s: seconds(elapsed),
         living: figures.living,
         threads: figures.threads,
@@ -228,11 +252,11 @@ fn document(path: Path, figures: &Figures, elapsed: Ns) -> json::Scheduled<'stat
         stops: figures.stops,
         exchanges: figures.exchanges,
         stale: figures.stale,
-        taken_late: in_process.then_some(figures.taken_late),
+        taken_late,
         longest_wait_s: seconds(figures.longest_wait),
         longest_idle_s: seconds(figures.longest_idle),
         longest_misplaced_s: seconds(figures.longest_misplaced),
-        left_out: (!in_process).then_some(figures.left_out),
+        left_out,
         blamed_s: seconds(figures.blamed),
         frequencies: figures.frequencies,
         events: figures.events,
@@ -260,7 +284,12 @@ fn summary(heading: &str, facts: &[(&'static str, String, String)], missing: Opt
 }
 
 /// What was done: names, values, remarks.
-fn facts(path: Path, figures: &Figures, policies: &[(Ns, String)], elapsed: Ns) -> Vec<(&'static str, String, String)> {
+fn facts(
+    paths: Paths,
+    figures: &Figures,
+    policies: &[(Ns, String)],
+    elapsed: Ns,
+) -> Vec<(&'static str, String, String)> {
     let all = figures.big + figures.little;
     let mut rows = vec![
         ("elapsed", elapsed.to_string(), String::new()),
@@ -277,13 +306,12 @@ fn facts(path: Path, figures: &Figures, policies: &[(Ns, String)], elapsed: Ns) 
             "while a slower one ran one and the same thread that may use it".into(),
         ),
         ("waited for others", figures.blamed.to_string(), "in futex calls, all threads together".into()),
-        match path {
-            Path::Process => {
-                ("taken by cores themselves", figures.taken_late.to_string(), "because this process was late".into())
-            }
-            Path::Kernel => ("left out", figures.left_out.to_string(), "threads for which there was no room".into()),
-        },
     ];
+    let by_itself = paths.known(
+        ("taken by cores themselves", figures.taken_late.to_string(), "because this process was late".to_owned()),
+        ("left out", figures.left_out.to_string(), "threads for which there was no room".to_owned()),
+    );
+    rows.extend(by_itself.into_iter().flatten());
     let then = policies.iter().map(|(at, policy)| ("then", policy.clone(), format!("from {at} on")));
     rows.splice(1..1, then);
     let share = 100.0 * figures.cost.0 as f64 / elapsed.0.max(1) as f64;
@@ -296,4 +324,22 @@ fn facts(path: Path, figures: &Figures, policies: &[(Ns, String)], elapsed: Ns) 
         rows.push(("frequencies", told.to_string(), "times that schedutil was told how much of a core is used".into()));
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_either_path_counts_is_told_if_it_was_ever_used() {
+        let known = |first: Path, later: &[&str]| {
+            let pfs = catalog::live_policy("pfs").unwrap().description();
+            let later: Vec<_> = later.iter().map(|name| (Ns::ZERO, (*name).to_owned())).collect();
+            let document = document(Paths::of(first, &live::deciders(pfs, &later)), &Figures::default(), Ns::ZERO);
+            (document.taken_late, document.left_out)
+        };
+        assert_eq!(known(Path::Kernel, &["gts"]), (None, Some(0)));
+        assert_eq!(known(Path::Kernel, &["cluster-switch", "gts"]), (Some(0), Some(0)));
+        assert_eq!(known(Path::Process, &["gts"]), (Some(0), None));
+    }
 }

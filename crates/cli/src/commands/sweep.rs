@@ -35,7 +35,7 @@ pub fn run(args: &Sweep) -> Result<String> {
         Ok(done) => done,
         Err(Error::Stopped { done, of }) => {
             let how = if args.fresh { "without --fresh " } else { "" };
-            let reached = format!("{done} of {of} runs; {how}the same command goes on from there");
+            let reached = format!("{done} of {of} runs; {how}the same command continues from there");
             return Err(Interrupted { report: String::new(), reached }.into());
         }
         Err(error) => return Err(error.into()),

@@ -44,6 +44,12 @@ pub fn run(args: &VmRun) -> Result<u8> {
                 (true, Some(Decides::Kernel)) => &["scx", "--path", "kernel"],
                 (true, Some(Decides::Daemon)) => &["scx", "--path", "daemon"],
             };
+            if args.symmetric && spec.little > 0 && spec.ratio > 1.0 {
+                messages::warning(format_args!(
+                    "all cores are equally fast, and {policy} takes {} of them for {} times as fast",
+                    spec.big, spec.ratio
+                ));
+            }
             under(&spec, host, policy, format, &words(&args.command)?)?
         }
     };
@@ -54,9 +60,11 @@ pub fn run(args: &VmRun) -> Result<u8> {
     let mut guest = None;
     let ended = boot(args, spec, &signals).and_then(|mut vm| {
         let watch = Stopwatch::start();
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let (output, errors) = (vm::Outlet::new(stdout.as_fd()), vm::Outlet::new(stderr.as_fd()));
         let mut forward = |stream: Stream, bytes: &[u8]| match stream {
-            Stream::Output => vm::put(io::stdout().as_fd(), bytes),
-            Stream::Errors => vm::put(io::stderr().as_fd(), bytes),
+            Stream::Output => output.put(bytes),
+            Stream::Errors => errors.put(bytes),
         };
         let job = Job { command: &command, directory: &directory, writable: &writable, timeout: args.timeout };
         let ended = vm.run(&job, &signals, &mut forward, &mut |text| messages::warning(text));

@@ -391,6 +391,10 @@ fn mistakes_in_a_configuration_are_named_with_their_place() {
         with("[run.policy]\nname = 'pfs'\n"),
         "error: FILE, [run]: `policy` is { name = \"pfs\" }: expected a text or a number, as on the command line\n"
     );
+    assert_eq!(
+        with("[vm.bench]\nall = true\nprograms = ['equal']\n"),
+        "error: FILE, [vm.bench]: `all` and `programs` exclude each other: expected one of them\n"
+    );
     assert_eq!(with("[help]\nx = 1\n"), "error: FILE, [help]: there is no option `x`: this command has none\n");
     assert_eq!(
         with("[compare]\npolicy = []\n"),
@@ -527,6 +531,10 @@ fn what_is_typed_wins_over_a_default_that_conflicts_with_it() {
     };
     let all = of("[vm.bench]\nall = true\n", &["vm", "bench", "--programs", "nosuch"]);
     assert!(all.contains("\"nosuch\""), "{all}");
+    let both = of("[vm.bench]\nall = true\nprograms = ['equal']\n", &["vm", "bench", "--programs", "nosuch"]);
+    assert!(both.contains("\"nosuch\""), "what is typed excludes the one, and stands for the other: {both}");
+    let not_all = of("[vm.bench]\nall = false\nprograms = ['nosuch']\n", &["vm", "bench"]);
+    assert!(not_all.contains("\"nosuch\""), "{not_all}");
     let pin = of("[top]\npolicy = 'colab'\n", &["top", "1", "--pin", "1=x"]);
     assert!(pin.contains("--pin"), "{pin}");
     let kernel = of("[vm]\npolicy = 'pfs'\n", &["vm", "--scx", "--path", "kernel", "--kernel", "/no", "--", "true"]);

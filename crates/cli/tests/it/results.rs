@@ -366,11 +366,16 @@ fn a_predictor_file_gives_what_training_afresh_gives_and_must_fit_the_machine() 
     let fresh = ["sim", "Sync-2", "--machine", "2B2S", "--policy", "colab"];
     let with_file = [&fresh[..], &["--predictor", path]].concat();
     assert_eq!(stdout(&with_file), stdout(&fresh));
-    let other = ["sim", "Sync-2", "--machine", "rk3588", "--policy", "colab", "--predictor", path];
-    let output = evenkeel(&other).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(error.contains("evenkeel train --machine rk3588"), "{error}");
+    let bundled = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/rk3588.toml"));
+    let own = folder.path().join("own.toml");
+    std::fs::write(&own, bundled.unwrap().replace("name = \"rk3588\"", "name = \"board\"")).unwrap();
+    for (machine, named) in [("rk3588", "rk3588"), (own.to_str().unwrap(), "FILE")] {
+        let other = ["sim", "Sync-2", "--machine", machine, "--policy", "colab", "--predictor", path];
+        let output = evenkeel(&other).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(&format!("evenkeel train --machine {named} -o OTHER.toml")), "{error}");
+    }
 }
 
 /// A machine with a big core, a little one, and frequencies of both.

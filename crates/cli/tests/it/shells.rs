@@ -43,6 +43,18 @@ fn bash_completes_commands_options_and_their_values() {
     assert_eq!(completed(&["evenkeel", "sim", "Sync-2"]), ["Sync-2"]);
     assert_eq!(completed(&["evenkeel", "help", "swe"]), ["sweep", "sweeps"]);
     assert_eq!(completed(&["evenkeel", "reproduce", "col"]), ["colab"]);
+    assert_eq!(completed(&["evenkeel", "vm", "bench", "--policy", "cola"]), ["colab"]);
+    assert_eq!(completed(&["evenkeel", "--ver"]), ["--version"]);
+    // What a command refuses is not offered: real threads have no known future, and a real machine is so many cores.
+    assert_eq!(completed(&["evenkeel", "sim", "--policy", "orac"]), ["oracle"]);
+    for command in [&["run"][..], &["try"], &["scx"], &["top"], &["vm"], &["vm", "bench"], &["emulate"]] {
+        let offered = completed(&[&["evenkeel"], command, &["--policy", "orac"]].concat());
+        assert!(offered.is_empty(), "{command:?}: {offered:?}");
+    }
+    for machine in [&["emulate"][..], &["vm", "--machine"], &["vm", "bench", "--machine"]] {
+        let offered = completed(&[&["evenkeel"], machine, &["apple"]].concat());
+        assert!(offered.is_empty(), "{machine:?}: {offered:?}");
+    }
     // What is for Evenkeel's own use is not offered.
     assert!(completed(&["evenkeel", "g"]).is_empty());
 }

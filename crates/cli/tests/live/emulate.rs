@@ -97,6 +97,18 @@ fn the_account_is_there_for_programs_too() {
     assert!((number("reached") / reached - 1.0).abs() < 1e-6, "the account agrees with itself: {core}");
 }
 
+/// The policy's account goes to standard error, which is full.
+#[test(emulation)]
+fn an_account_that_cannot_be_written_does_not_cost_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "\"$0\" emulate 1B1L:3 --policy pfs -o speeds.json --format json -- true 2>/dev/full";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    assert_eq!(shell.current_dir(folder.path()).output().unwrap().status.code(), Some(125));
+    let report = std::fs::read_to_string(folder.path().join("speeds.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&report).unwrap()["ratio"], 3.0);
+}
+
 /// Sets the frequency of a CPU, if it is one that the machine has, and waits until its files say so.
 const SET: &str = "at() { cd $EVENKEEL_SYSFS/sys/devices/system/cpu/cpu$1/cpufreq && echo $2 > scaling_setspeed && \
                    while [ $(cat scaling_cur_freq) != $3 ]; do :; done; }";

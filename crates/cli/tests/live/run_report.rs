@@ -107,6 +107,16 @@ fn account_page_and_trace_tell_of_the_same_threads() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left behind");
 }
 
+/// Whatever standard error is.
+#[test]
+fn an_account_in_a_file_has_no_styles() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["-o", "account.txt"]);
+    assert_eq!(output.status.code(), Some(7), "the program's own: {}", String::from_utf8_lossy(&output.stderr));
+    let account = std::fs::read_to_string(folder.path().join("account.txt")).unwrap();
+    assert!(account.contains("evenkeel run: pfs\n") && !account.contains('\u{1b}'), "{account:?}");
+}
+
 /// Under COLAB a thread for which others wait is critical, and the page says so of it, and of no other, where one points at the thread.
 #[test(ebpf, two_cpus)]
 fn the_page_says_the_label_of_a_thread() {

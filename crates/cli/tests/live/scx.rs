@@ -258,6 +258,9 @@ fn pages_show_which_thread_ran_on_which_core() {
         assert_eq!(first["program"], "programs", "{page}: {}", run["threads"]);
         assert!(first["name"].as_str().unwrap().starts_with("programs "), "{page}: {first}");
         assert!(run["spans"]["count"].as_u64().unwrap() > 1, "{page}");
+        // The second policy decided in the process.
+        let counts = ["left out", "taken by cores themselves"].map(|count| text.contains(count));
+        assert_eq!(counts, [true, page == "page.html"], "{page}");
     }
 }
 
@@ -285,6 +288,8 @@ fn only_some_are_scheduled_and_weights_count() {
                     process: 0 disabled\n\
                     beside left-overs: 0 disabled\n\
                     afterwards 7 nice 0\n\
+                    of a left-over: 0 disabled\n\
+                    afterwards 7 nice 0, 0 nice 0\n\
                     group: 7 nice 5, 7 nice 3, 0 nice 0\n\
                     group: 0 disabled\n\
                     beside others, kernel: 0 disabled\n\

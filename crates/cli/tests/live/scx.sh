@@ -211,14 +211,17 @@ only)
 	kill $first; gone process
 
 	# One that is killed leaves threads of the class behind: what these start is not of those that are chosen next.
-	sh -c 'while :; do sleep 0.1 & wait; done' & first=$!
+	sh -c '"$0" hog 1 & echo $! >/tmp/child; while :; do sleep 0.1 & wait $!; done' "$programs" & first=$!
 	begin --only $first; eventually is $first "7 nice 0"
 	kill -KILL $pid; wait $pid || true; eventually in_state disabled
 	"$programs" hog 1 & joins=$!
 	begin --only $joins; eventually is $joins "7 nice 0"
 	kill $joins; gone "beside left-overs"
 	echo "afterwards $(class $first)"
-	kill $first
+	child=$(cat /tmp/child)
+	begin --only $child; eventually is $child "7 nice 0"; end "of a left-over"
+	echo "afterwards $(class $first), $(class $child)"
+	kill $first $child
 
 	nice -n 5 "$programs" hog 1 & first=$!
 	echo $first >$groups/light/cgroup.procs

@@ -150,11 +150,24 @@ fn a_failure_that_the_command_never_has_is_evenkeel_s() {
     let output = evenkeel(&["run", "--pid", "4194304"]).env("EVENKEEL_CONFIG", file.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("there is no process 4194304"), "{}", text(&output.stderr));
-    // Of two defaults none does, so that the command says it.
+    // Of two defaults none does.
     fs::write(file.path(), "[run]\nab = 3\nquiet = true\n").unwrap();
     let output = evenkeel(&["run", "--", "true"]).env("EVENKEEL_CONFIG", file.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("--ab 3 compares times"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("`ab` and `quiet` exclude each other"), "{}", text(&output.stderr));
+}
+
+#[test(two_cpus)]
+fn what_the_command_prints_is_not_among_the_results() {
+    let words =
+        ["try", "--policy", "pfs", "--rounds", "2", "--show-output", "--prepare", "echo ready", "--format", "json"];
+    let output = run(&[&words[..], &CORES, &["--", "sh", "-c", "echo said; echo wrong >&2"]].concat());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(serde_json::from_slice::<Value>(&output.stdout).unwrap()["schedulers"].is_array());
+    let shown = |line: &str| said.lines().filter(|other| *other == line).count();
+    // Once before, which does not count.
+    assert_eq!([shown("ready"), shown("said"), shown("wrong")], [5; 3], "{said}");
 }
 
 /// Those of this folder that still run.

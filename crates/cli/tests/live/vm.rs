@@ -65,6 +65,7 @@ fn a_policy_runs_in_the_guest() {
     let output = vm(folder.path(), &[&args[..], &["-c", line]].concat());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"done\n"[..]), "{errors}");
+    assert!(errors.contains("all cores are equally fast, and pfs takes 2 of them for 3 times as fast"), "{errors}");
     let [threads, guest] = accounts(&errors);
     assert_eq!((&threads["policy"], &guest["policy"]), (&"pfs".into(), &"pfs".into()));
     assert_eq!((&guest["machine"], &guest["status"]), (&"2B2S:3".into(), &0.into()));

@@ -95,6 +95,27 @@ fn a_thread_that_begins_again_has_waited_for_nothing() {
 }
 
 #[test]
+fn a_thread_that_is_queued_anew_has_waited_since_it_woke() {
+    let mut seen = recorder();
+    two(&mut seen);
+    let (core, thread, other) = (CoreId(0), ThreadId(0), ThreadId(1));
+    let ready = |core: u16, by: Option<ThreadId>| Event::Ready { thread, core: CoreId(core), by };
+    let events = [
+        (10, Event::Run { core, thread }),
+        (20, Event::Stop { core, thread, why: Stop::Blocked("futex") }),
+        (50, ready(0, Some(other))),
+        (52, ready(1, None)),
+        (55, Event::Run { core: CoreId(1), thread }),
+    ];
+    for (at, event) in events {
+        seen.observe(Ns(at), &event);
+    }
+    let history = seen.finish(Ns(60));
+    let last = history.spans.last().unwrap();
+    assert_eq!((last.ready, last.woken), (Ns(5), Woken::By(other)));
+}
+
+#[test]
 fn what_is_thought_of_a_thread_is_noted_where_it_changes() {
     let mut seen = recorder();
     two(&mut seen);

@@ -77,11 +77,15 @@ struct Tracked {
     rates: Rates,
     /// The step at which it was last seen.
     at: Ns,
+    /// The scheduler's count of how long it waited, then.
+    waited: Ns,
+    /// By how much that is ahead of the kernel's, which counts a wait when it is over.
+    ahead: Ns,
 }
 
 impl Tracked {
     fn new(id: ThreadId, at: Ns) -> Self {
-        Self { id, seen: Sample::default(), rates: Rates::default(), at }
+        Self { id, seen: Sample::default(), rates: Rates::default(), at, waited: Ns::ZERO, ahead: Ns::ZERO }
     }
 }
 
@@ -235,7 +239,10 @@ impl Driver {
     /// What a known thread did since it was last seen.
     fn account(&mut self, now: Ns, tracked: &Tracked, sample: &Sample) {
         let id = tracked.id;
-        let mut waited = sample.delay.since(tracked.seen.delay);
+        let delay = sample.delay.since(tracked.seen.delay);
+        // What the scheduler has counted itself, as the thread was ready to it until it was dispatched.
+        let counted = tracked.ahead + self.state().thread(id).waited.since(tracked.waited);
+        let (mut waited, ahead) = (delay.since(counted), counted.since(delay));
         let mut rates = tracked.rates;
         let retired = rates.count(sample.instructions, &sample.run);
         let types = self.machine().core_types.len();
@@ -269,7 +276,8 @@ impl Driver {
             self.changed = true;
             self.sched.blocked(now, id, wait);
         }
-        self.tracked.insert(sample.tid, Tracked { id, seen: *sample, rates, at: now });
+        let waited = self.state().thread(id).waited;
+        self.tracked.insert(sample.tid, Tracked { id, seen: *sample, rates, at: now, waited, ahead });
     }
 
     fn exits(&mut self, now: Ns, samples: &[Sample]) {

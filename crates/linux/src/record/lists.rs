@@ -94,7 +94,8 @@ pub(super) fn find(threads: &mut [ThreadRecord], links: &Links) -> Vec<Item> {
             let thread = &mut threads[*taker];
             let (at, until) = (thread.born, thread.exited.unwrap_or(thread.born));
             let step = Some(Step::Take(list as u32));
-            thread.done = vec![Done { work: Work::default(), step, pool: None, at, until, order: 0, word: 0 }];
+            let work = Work::default();
+            thread.done = vec![Done { work, step, pool: None, at, until, order: 0, word: 0, call: 0 }];
         }
     }
     wake_items(threads, &mut items, &takers, &parents);

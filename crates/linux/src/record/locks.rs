@@ -146,8 +146,8 @@ impl Lock {
         }
         let waiters: BTreeSet<usize> = pairs.iter().map(|pair| pair.wait.0).collect();
         let both = pairs.iter().filter(|pair| waiters.contains(&pair.wake.0)).count();
-        let until = |pair: &Pair| (pair.wake.0, threads[pair.wake.0].done[pair.wake.1].until);
-        let together = pairs.windows(2).filter(|two| until(&two[0]) == until(&two[1])).count();
+        let call = |pair: &Pair| (pair.wake.0, threads[pair.wake.0].done[pair.wake.1].call);
+        let together = pairs.windows(2).filter(|two| call(&two[0]) == call(&two[1])).count();
         let most = |part: f64| part * pairs.len() as f64;
         if (both as f64) < most(BOTH) || together as f64 > most(STRAY) {
             return None;

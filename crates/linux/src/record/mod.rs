@@ -128,7 +128,7 @@ impl RecordingBuilder {
         self.process(self.waiting.len());
         let (now, makespan) = (self.now, self.elapsed());
         (0..self.threads.len()).for_each(|thread| self.forget_early(thread));
-        // A thread that has exited left its CPU, without an event.
+        // A thread that has exited has left its CPU, also where the recording ends before an event says so.
         for thread in &mut self.threads {
             if thread.exited.is_none() {
                 thread.settle(now, &self.cpus);
@@ -398,7 +398,7 @@ impl RecordingBuilder {
                 if call != 0 {
                     for one in [thread, waker] {
                         if let Some(last) = self.threads[one].done.last_mut() {
-                            last.word = word;
+                            (last.word, last.call) = (word, call);
                         }
                     }
                     self.rounds.woken(self.now.at, (call, word), [waker, thread], since, &self.threads);
@@ -417,7 +417,7 @@ impl RecordingBuilder {
                 self.forget_early(thread);
                 self.does(waker, Step::Wake(thread as u32));
                 if let Some(wake) = self.threads[waker].done.last_mut() {
-                    wake.word = word;
+                    (wake.word, wake.call) = (word, call);
                 }
                 self.threads[thread].early = Some((waker, self.threads[waker].done.len() - 1));
             }

@@ -45,6 +45,8 @@ pub(super) struct Done {
     pub order: u64,
     /// Of a wait or a wake-up, the futex word; 0 if it is not known.
     pub word: u32,
+    /// And which futex call of the waker it was.
+    pub call: u32,
 }
 
 #[derive(Debug)]
@@ -119,7 +121,8 @@ impl ThreadRecord {
     pub(super) fn push(&mut self, step: Option<Step>, now: Ns, order: u64) {
         let at = if let RunState::Blocked { since } = self.state { since } else { now };
         let pool = self.part.map(Part::pool);
-        self.done.push(Done { work: std::mem::take(&mut self.work), step, pool, at, until: now, order, word: 0 });
+        let work = std::mem::take(&mut self.work);
+        self.done.push(Done { work, step, pool, at, until: now, order, word: 0, call: 0 });
     }
 
     /// Its last step, a wait, ended with this wake-up.

@@ -24,7 +24,7 @@ const INTERVAL: Ns = Ns::from_ms(50);
 pub struct Turn<'a> {
     /// The program with its arguments.
     pub command: &'a [OsString],
-    /// Whether its output goes where this program's goes, and not away.
+    /// Whether its output goes to this program's standard error, and not away. Results go to standard output.
     pub shows: bool,
     /// Variables that its environment is without.
     pub without: &'a [&'a str],
@@ -59,7 +59,9 @@ impl Turn<'_> {
         let [program, words @ ..] = self.command else { return Err(io::ErrorKind::InvalidInput.into()) };
         let mut command = tied(program, if self.hosted { Signal::TERM } else { Signal::KILL });
         command.args(words).stdin(Stdio::null());
-        if !self.shows {
+        if self.shows {
+            command.stdout(io::stderr());
+        } else {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         for name in self.without {

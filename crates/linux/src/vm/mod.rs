@@ -40,7 +40,7 @@ use protocol::{Reply, Request, Run};
 
 pub use error::Error;
 pub use options::{Accelerator, Options};
-pub use output::put;
+pub use output::Outlet;
 pub use shares::Shares;
 
 /// The variable that names a configuration of `evenkeel`.
@@ -186,7 +186,7 @@ impl Vm {
             in_time()?;
         };
         // What it wrote before its end, too. What it has left running may still write.
-        forward(&mut streams, output, uninterrupted)?;
+        forward(&mut streams, output, in_time)?;
         let reply = last?;
         names.iter().for_each(|name| drop(fs::remove_file(name)));
         match reply {

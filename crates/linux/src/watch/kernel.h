@@ -86,9 +86,19 @@ struct signal_struct {
 	unsigned int flags;
 };
 
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+	kuid_t euid;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct signal_struct *signal;
+	const struct cred *cred;
 	unsigned int flags;
 	int exit_state;
 	int prio;

@@ -218,7 +218,8 @@ impl Watch {
         let state = if stat.running { RUNNING } else { BLOCKED };
         let since = crate::clock::clock().0;
         let own = mask::of_thread(tid).map(|own| mask::words(&mask::lasting(own))).unwrap_or_default();
-        let record = Record { since, tid, tgid: process, state, cpu: stat.cpu, own, ..Record::default() };
+        let [uid, euid] = process::users(tid).unwrap_or_default();
+        let record = Record { since, tid, tgid: process, state, cpu: stat.cpu, own, uid, euid, ..Record::default() };
         if !self.records.write(slot as usize, record) {
             used.fetch_sub(1, Ordering::Relaxed);
             return Ok(false);

@@ -123,8 +123,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 			off->state = futex ? IN_FUTEX : BLOCKED;
 			off->voluntary++;
 		}
-		if (off->state != EXITED)
-			emit(now, prev->pid, 0, kind);
+		emit(now, prev->pid, 0, kind);
 		if (kind != PREEMPTED && !next->pid && alarm_idle[cpu & (MAX_CPUS - 1)])
 			emit(now, prev->pid, 0, IDLE);
 	}

@@ -74,6 +74,10 @@ struct record {
 	__u32 wishes;
 	/* Whether it has begun to exit. */
 	__u32 exiting;
+	/* Its real and its effective user, as of its start or its last exec. The host has them from /proc, whose numbers are the kernel's: it
+	 * could not load this from another user namespace than the first. */
+	__u32 uid;
+	__u32 euid;
 	/* The CPUs that the program wants it to have: those that it was last given by others than the host, or else those that its
 	 * parent had by the program's will when it was started. */
 	__u64 own[MAX_CPUS / 64];
@@ -293,6 +297,12 @@ static __u32 free_slot(void)
 	return __sync_fetch_and_add(&used, 1);
 }
 
+static void note_users(struct record *record, struct task_struct *task)
+{
+	record->uid = BPF_CORE_READ(task, cred, uid.val);
+	record->euid = BPF_CORE_READ(task, cred, euid.val);
+}
+
 static void follow(__u64 now, struct task_struct *child, struct record *parent)
 {
 	__u32 slot = free_slot(), tid = child->pid;
@@ -311,6 +321,7 @@ static void follow(__u64 now, struct task_struct *child, struct record *parent)
 	record->tid = tid;
 	record->tgid = child->tgid;
 	record->cpu = bpf_get_smp_processor_id();
+	note_users(record, child);
 	/* As the kernel does with masks, but this one is never the host's. */
 	__builtin_memcpy(record->own, parent->own, sizeof(record->own));
 	/* Last, and with a barrier: a host that sees the thread sees all of this. It was FREE. */
@@ -368,8 +379,10 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 			record->tid = tid;
 	}
 	record = record_of(tid);
-	if (record)
-		emit(bpf_ktime_get_ns(), tid, tid != old ? old : 0, EXECUTED);
+	if (!record)
+		return 0;
+	note_users(record, task);
+	emit(bpf_ktime_get_ns(), tid, tid != old ? old : 0, EXECUTED);
 	return 0;
 }
 
@@ -490,6 +503,14 @@ int BPF_PROG(wakeup_new, struct task_struct *task)
 
 #include "running.h"
 
+/* Whether the kernel lets a thread from outside of the program give one of its threads a mask: root may, and the user of that thread. */
+static bool may_give_mask(struct task_struct *self, struct record *to)
+{
+	__u32 user = BPF_CORE_READ(self, cred, euid.val);
+
+	return !user || user == to->euid || user == to->uid;
+}
+
 /* A thread gives itself (0) or another one a mask. */
 static void gives_mask(struct task_struct *self, __u32 to, __u64 bytes, const void *mask)
 {
@@ -499,8 +520,7 @@ static void gives_mask(struct task_struct *self, __u32 to, __u64 bytes, const vo
 
 	if (!record || self->pid == host)
 		return;
-	/* The kernel refuses other users' calls. */
-	if (to && !record_of(self->pid) && (__u32)bpf_get_current_uid_gid())
+	if (to && !record_of(self->pid) && !may_give_mask(self, record))
 		return;
 	if (bytes > sizeof(given))
 		bytes = sizeof(given);

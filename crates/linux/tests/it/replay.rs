@@ -136,7 +136,7 @@ fn programs_take_as_long_as_recorded() {
 fn what_locks_cost_is_not_charged_again() {
     let mut all = deviations(|machine| machine);
     all.retain(|(_, off)| off.abs() >= 0.02);
-    assert!(all.len() <= 1, "{all:?}");
+    assert!(all.len() <= 1 && all.iter().all(|(_, off)| off.abs() < 0.13), "{all:?}");
 }
 
 #[test]

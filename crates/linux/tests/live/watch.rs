@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use evenkeel_linux::event::{Event, Tid, What};
+use evenkeel_linux::event::{Event, Off, Tid, What};
 use evenkeel_linux::mask;
 use evenkeel_linux::record::BUFFER;
 use evenkeel_linux::sample::{Sample, ThreadState};
@@ -152,6 +154,25 @@ fn a_mask_that_a_thread_gives_itself_is_seen_once() {
     assert_eq!(wishes(&mut watch, set), [Some(chosen), None]);
 }
 
+/// By `taskset -p`, of which the kernel refuses other users' calls.
+#[test(ebpf)]
+fn a_mask_that_the_user_of_a_thread_gives_it_from_outside_is_seen() {
+    const USER: u32 = 65534;
+    let mut watch = Watch::new(Options::default()).unwrap();
+    let mut sleep = Command::new("sleep").arg("60").uid(USER).spawn().unwrap();
+    let tid = sleep.id();
+    watch.follow(tid).unwrap();
+    let cpu = mask::own().unwrap()[0];
+    let wishes = [USER - 1, USER].map(|user| {
+        let mut taskset = Command::new("taskset");
+        taskset.args(["-cp", &cpu.to_string(), &tid.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+        (taskset.uid(user).status().unwrap().success(), watch.wish(tid))
+    });
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    assert_eq!(wishes, [(false, None), (true, Some(mask::of([cpu])))]);
+}
+
 /// Two hosts on one machine do not disturb each other, and the end of one leaves the other at work.
 #[test(ebpf)]
 fn two_watches_see_the_same() {
@@ -249,6 +270,28 @@ mod compat {
         let set = || assert_eq!(unsafe { call(SCHED_SETAFFINITY, [0, 128, cpus, 0]) }, 0);
         assert_eq!(wishes(&mut watch, set), [Some(mask::of([cpu])), None]);
     }
+}
+
+/// Only then another one can have its CPU: a thread may be preempted on its way out.
+#[test(ebpf)]
+fn a_thread_that_exits_is_seen_to_leave_its_cpu() {
+    let mut watch = Watch::new(Options { events: Some(BUFFER), ..Options::default() }).unwrap();
+    watch.follow(std::process::id()).unwrap();
+    let tid = thread::spawn(own_tid).join().unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..1000 {
+        let each = |event: Event| {
+            if event.tid == tid {
+                seen.push(event.what);
+            }
+        };
+        watch.events(each).unwrap();
+        if seen.contains(&What::Exited) && seen.last() == Some(&What::Off(Off::Blocked)) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("{seen:?}");
 }
 
 /// Kernels are known whose sched_switch does not tell of every thread that it puts on a CPU. One of which it does not tell is

@@ -147,8 +147,8 @@ impl System {
     }
 }
 
-/// The straight line through the operating points, in hertz per volt and hertz. Where more hertz do not take more volts there is
-/// none, and frequency is taken to be proportional, so that the volts of the highest are enough for it.
+/// The straight line through the operating points, in hertz per volt and hertz, so high that the volts of the highest are enough
+/// for it. Where more hertz do not take more volts there is none, and frequency is taken to be proportional.
 fn line(kind: &CoreType) -> (f64, f64) {
     let top = kind.highest_opp();
     let proportional = (top.frequency.0 as f64 / top.voltage.0, 0.0);
@@ -160,7 +160,8 @@ fn line(kind: &CoreType) -> (f64, f64) {
     let (volts, hertz) = (points().map(|p| p.0).sum::<f64>() / count, points().map(|p| p.1).sum::<f64>() / count);
     let spread: f64 = points().map(|(v, _)| (v - volts) * (v - volts)).sum();
     let slope = points().map(|(v, f)| (v - volts) * (f - hertz)).sum::<f64>() / spread;
-    if slope.is_finite() && slope > 0.0 { (slope, hertz - slope * volts) } else { proportional }
+    let offset = (hertz - slope * volts).max(top.frequency.0 as f64 - slope * top.voltage.0);
+    if slope.is_finite() && slope > 0.0 { (slope, offset) } else { proportional }
 }
 
 #[cfg(test)]

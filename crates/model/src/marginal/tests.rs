@@ -84,6 +84,17 @@ fn voltages_need_not_ascend_with_frequencies() {
     assert!(system.groups.iter().zip(&found.volts).all(inside), "{found:?}");
 }
 
+/// As they come out where energies a cycle are read that are alike but for rounding.
+#[test]
+fn voltages_that_hardly_differ_are_enough_for_the_highest_frequency() {
+    let mut machine = machines::by_name("aaws-4B4L").unwrap();
+    let opp = |(mhz, volts): (u64, f64)| Opp { frequency: Hz(mhz * 1_000_000), voltage: Volts(volts) };
+    let opps = [(500, 0.998), (1000, 1.002), (1500, 1.0)].map(opp);
+    machine.core_types.iter_mut().for_each(|kind| kind.opps = opps.to_vec());
+    let system = System::of(&machine, |kind| kind.highest_opp().voltage);
+    assert!(system.groups.iter().all(|group| group.frequency(group.nominal) >= 1.5e9), "{system:?}");
+}
+
 #[test]
 fn a_core_with_one_voltage_runs_at_its_highest_frequency() {
     let mut machine = machines::by_name("aaws-4B4L").unwrap();

@@ -46,7 +46,7 @@ pub struct Followed<'a> {
     pub longest_gap_s: f64,
     /// CPU time that Evenkeel itself used, in seconds.
     pub cost_s: f64,
-    /// Sentences: what the policy decides and affinity masks cannot enforce.
+    /// Sentences: what the policies that decided want and affinity masks cannot enforce.
     pub unenforced: Vec<&'static str>,
     /// Sentences: what could not be seen, and why.
     pub missing: &'a [String],

@@ -36,7 +36,7 @@ pub struct Scheduled<'a> {
     /// How many decisions were stale when they were to be carried out.
     pub stale: u64,
     /// How many threads cores took by themselves, because the process that decides was late; null where the kernel
-    /// decides.
+    /// decides throughout.
     pub taken_late: Option<u64>,
     /// The longest time for which a thread waited for a core, in seconds.
     pub longest_wait_s: f64,
@@ -47,7 +47,7 @@ pub struct Scheduled<'a> {
     /// that may use it, in seconds; where the kernel decides it is checked every 4 ms.
     pub longest_misplaced_s: f64,
     /// How many threads the kernel's part had no room for, beside 32,767 others: the kernel's own rules schedule them; null
-    /// where the process decides.
+    /// where the process decides throughout.
     pub left_out: Option<u64>,
     /// How long threads waited in futex calls, together, for a thread that then woke them, in seconds.
     pub blamed_s: f64,

@@ -8,9 +8,12 @@ use evenkeel_sweep::{Effects, PolicySummary, Summary};
 
 fn radix(seeds: &[u64]) -> Plan {
     Plan {
-        workloads: vec![catalog::workload("radix").unwrap().workload],
-        machines: vec![catalog::machine("2B2S").unwrap().machine],
-        policies: vec![catalog::policy("cfs").unwrap(), catalog::policy("gts").unwrap()],
+        workloads: vec![catalog::workload("radix").expect("it comes with Evenkeel").workload],
+        machines: vec![catalog::machine("2B2S").expect("it comes with Evenkeel").machine],
+        policies: vec![
+            catalog::policy("cfs").expect("it comes with Evenkeel"),
+            catalog::policy("gts").expect("it comes with Evenkeel"),
+        ],
         seeds: seeds.to_vec(),
         ..Plan::default()
     }

@@ -1,10 +1,11 @@
 //! What each worker does: has a task, or waits for one. The hint of Torng et al. (ISCA 2016, III.A), one for each worker; on a stock kernel it is a word in memory.
 
-use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::SeqCst;
 
 use crossbeam_utils::CachePadded;
 use evenkeel_model::Ns;
+
+use crate::sync::AtomicU8;
 
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +50,18 @@ impl Activities {
         self.0.len()
     }
 
-    pub(super) fn get(&self, worker: usize) -> Activity {
+    pub(crate) fn get(&self, worker: usize) -> Activity {
         Activity::of(self.0[worker].load(SeqCst))
     }
 
     /// Returns what it was.
     pub(super) fn set(&self, worker: usize, activity: Activity) -> Activity {
         Activity::of(self.0[worker].swap(activity.bits(), SeqCst))
+    }
+
+    /// Sets what a worker does if it does what it did `before`. Returns whether it did.
+    pub(super) fn exchange(&self, worker: usize, before: Activity, activity: Activity) -> bool {
+        self.0[worker].compare_exchange(before.bits(), activity.bits(), SeqCst, SeqCst).is_ok()
     }
 
     /// The workers that do this.

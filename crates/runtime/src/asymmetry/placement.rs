@@ -104,6 +104,11 @@ impl Placement {
         self.core_of.len()
     }
 
+    /// Whether there are more workers than cores.
+    pub fn shares_cores(&self) -> bool {
+        self.workers() > self.cores.len()
+    }
+
     /// How far a thief's core is from another worker's.
     pub fn distance(&self, thief: usize, worker: usize) -> usize {
         let ring = evenkeel_model::stealing::ring_distance(thief, worker, self.workers());

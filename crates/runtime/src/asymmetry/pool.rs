@@ -12,7 +12,7 @@ use crate::trace::Event;
 
 /// What a pool knows of its workers and cores, and does about them. See the module.
 pub(crate) struct Asymmetry {
-    pub(super) activities: Activities,
+    pub(crate) activities: Activities,
     /// Where cores differ, and workers may be bound to them.
     uneven: Option<Uneven>,
     accounts: Option<Accounts>,
@@ -62,11 +62,14 @@ impl Asymmetry {
         self.uneven.as_ref()?.holds_back(worker, failed, &self.activities)
     }
 
-    /// The worker to wake first of these, as a position among them: the one on the biggest core, and of equals the last to fall asleep, whose caches are the warmest.
-    /// `None` only if there are none.
+    /// The worker to wake first of these, as a position among them: one whose core has no task, there the one on the biggest core, and of equals the last to fall
+    /// asleep, whose caches are the warmest. `None` only if there are none.
     pub fn first_to_wake(&self, sleepers: &[usize]) -> Option<usize> {
-        let kind = |worker: usize| self.uneven.as_ref().map(|uneven| uneven.kind(worker));
-        (0..sleepers.len()).rev().min_by_key(|place| kind(sleepers[*place]))
+        let order = |worker: usize| {
+            let uneven = self.uneven.as_ref()?;
+            Some((!uneven.has_its_core(worker, &self.activities), uneven.kind(worker)))
+        };
+        (0..sleepers.len()).rev().min_by_key(|place| order(sleepers[*place]))
     }
 
     /// The worker to steal from. `tasks` says how many are in a worker's queue.
@@ -102,10 +105,14 @@ impl Asymmetry {
 
     /// A worker has a task, or what it waits for is done. Returns the worker to wake because of that: one that waits on a bigger core, and may mug this one.
     pub fn found(&self, worker: usize) -> Option<usize> {
-        if self.activities.get(worker) != Activity::Waiting {
+        // A worker that is active already, as most are, costs a load. An exchange, since the worker may get up by itself, and leave, while another thread
+        // calls this.
+        if self.activities.get(worker) != Activity::Waiting
+            || !self.activities.exchange(worker, Activity::Waiting, Activity::Active)
+        {
             return None;
         }
-        self.set(worker, Activity::Active);
+        self.changed(worker, Activity::Waiting, Activity::Active);
         self.uneven.as_ref()?.bigger_that_could_mug(worker, &self.activities)
     }
 
@@ -139,9 +146,13 @@ impl Asymmetry {
 
     pub(super) fn set(&self, worker: usize, activity: Activity) {
         let before = self.activities.set(worker, activity);
-        if before == activity {
-            return;
+        if before != activity {
+            self.changed(worker, before, activity);
         }
+    }
+
+    /// What follows from a change.
+    fn changed(&self, worker: usize, before: Activity, activity: Activity) {
         if let Some(accounts) = &self.accounts {
             accounts.note(worker, activity, self.core(worker));
         }

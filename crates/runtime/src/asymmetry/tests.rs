@@ -4,8 +4,9 @@
 
 use std::fs;
 use std::io;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use evenkeel_model::stealing::Techniques;
 use evenkeel_model::{Hz, Ns};
@@ -21,6 +22,7 @@ use crate::affinity::{Affinity, Mask, Tid};
 use crate::dvfs::{Dvfs, Setting};
 use crate::job::{HeapJob, Job};
 use crate::state::PoolState;
+use crate::trace::What;
 use crate::worker::Worker;
 
 mod powers;
@@ -341,8 +343,78 @@ fn little_workers_leave_work_to_big_ones_but_not_for_ever() {
     assert_eq!(asymmetry.first_to_wake(&[]), None);
 }
 
-/// What a worker finds that is urgent, after so many failures.
-fn finds_urgent(pool: &PoolState, worker: usize, failed: u32) -> bool {
+/// Eight workers on four CPUs: worker 4 is on big CPU 0, as worker 0 is.
+#[test]
+fn a_worker_that_waits_beside_a_task_has_no_core_for_another_one() {
+    let mock = Mock::default();
+    let placement = Placement::new(PoolCore::all(&two_and_two()), 8, Box::new(mock.clone()));
+    let uneven = Uneven::new(Techniques::BASE_M, placement, vec![1.0, 1.0 / 3.0], None, None);
+    let asymmetry = Asymmetry::new(8, Some(uneven), None, Vec::new()).unwrap();
+    for (worker, doing) in [(0, Active), (2, Active), (4, Waiting)] {
+        asymmetry.arrive(worker, true, doing);
+    }
+    mock.sets();
+    let tries_to_mug = || asymmetry.failed(4, &mut Failures { failed: 2, since: None }, |_| 0, || true);
+    let could_mug = || asymmetry.uneven().unwrap().bigger_that_could_mug(2, &asymmetry.activities);
+    assert!(!tries_to_mug() && mock.sets().is_empty());
+    assert_eq!(could_mug(), None);
+    assert_eq!(asymmetry.holds_back(3, 0), None);
+    assert_eq!(asymmetry.first_to_wake(&[3, 4]), Some(0), "the little one has a core for itself");
+    asymmetry.set(0, Waiting);
+    assert!(tries_to_mug());
+    assert_eq!(could_mug(), Some(0));
+    assert_eq!(asymmetry.holds_back(3, 0), Some(0));
+    assert_eq!(asymmetry.first_to_wake(&[3, 4]), Some(1));
+}
+
+/// A kernel that takes so long to move a thread that worker 1 has ended its task by then.
+#[derive(Clone, Default)]
+struct Slow(Arc<OnceLock<Weak<Asymmetry>>>);
+
+impl Affinity for Slow {
+    fn mask(&self, _: Tid) -> io::Result<Mask> {
+        Ok(vec![0, 1, 2, 3])
+    }
+
+    fn restrict(&self, _: Tid, _: &[u16]) -> io::Result<()> {
+        if let Some(asymmetry) = self.0.get().and_then(Weak::upgrade) {
+            asymmetry.set(1, Waiting);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_turn_notes_what_workers_do_when_it_is_done() {
+    let kernel = Slow::default();
+    let placement = Placement::new(PoolCore::all(&two_and_two()), 4, Box::new(kernel.clone()));
+    let uneven = Uneven::new(Techniques::BASE_M, placement, vec![1.0, 1.0 / 3.0], None, None);
+    let accounts = Accounts::new(4, 2, true);
+    let asymmetry = Arc::new(Asymmetry::new(4, Some(uneven), Some(accounts), Vec::new()).unwrap());
+    for worker in [1, 3] {
+        asymmetry.arrive(worker, true, Active);
+    }
+    kernel.0.set(Arc::downgrade(&asymmetry)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| asymmetry.sample(true, |_| (0, 0, 0), || false));
+        while asymmetry.account(3).unwrap().turns == 0 {
+            std::thread::yield_now();
+        }
+        asymmetry.uneven().unwrap().stop();
+    });
+    let events = asymmetry.events();
+    let last = events.iter().rfind(|event| event.worker == 1).unwrap();
+    assert_eq!((last.what, last.cpu), (What::Waits, 3));
+}
+
+/// A job that does nothing. A queue gets it once.
+fn job() -> NonNull<Job> {
+    // SAFETY: it borrows nothing, and does not unwind.
+    unsafe { HeapJob::leak(|_| ()) }
+}
+
+/// Whether a worker finds a job after so many failures. It runs it.
+fn finds(pool: &PoolState, worker: usize, failed: u32) -> bool {
     // SAFETY: no other thread works in this slot, and the pool outlives the call.
     unsafe {
         Worker::enter(&pool.slots[worker], |worker| {
@@ -361,24 +433,56 @@ fn an_urgent_task_is_left_to_a_big_worker_as_well_but_not_for_ever() {
     let state = |techniques, doing| {
         PoolState::new(4, Some(Arc::new(asymmetry(&Mock::default(), techniques, None, doing))), None)
     };
-    let hurry = |pool: &PoolState| {
-        // SAFETY: it borrows nothing, does not unwind, and is run once.
-        pool.hurry(1, unsafe { HeapJob::leak(|_| ()) });
-    };
+    let hurry = |pool: &PoolState| pool.hurry(1, job());
     let pool = state(Techniques::BASE, doing);
     hurry(&pool);
-    assert!(!finds_urgent(&pool, 3, 0), "worker 1 waits on a big core");
-    assert!(finds_urgent(&pool, 1, 0));
+    assert!(!finds(&pool, 3, 0), "worker 1 waits on a big core");
+    assert!(finds(&pool, 1, 0));
     hurry(&pool);
-    assert!(finds_urgent(&pool, 0, 0), "big workers leave nothing to each other");
+    assert!(finds(&pool, 0, 0), "big workers leave nothing to each other");
     hurry(&pool);
-    assert!(finds_urgent(&pool, 3, 100), "none has come");
+    assert!(finds(&pool, 3, 100), "none has come");
     let pool = state(Techniques::BASE, [Active; 4]);
     hurry(&pool);
-    assert!(finds_urgent(&pool, 3, 0), "all big cores are active");
+    assert!(finds(&pool, 3, 0), "all big cores are active");
     let pool = state(Techniques { biasing: false, ..Techniques::BASE_M }, doing);
     hurry(&pool);
-    assert!(finds_urgent(&pool, 3, 0), "without work-biasing the first worker that tries has it");
+    assert!(finds(&pool, 3, 0), "without work-biasing the first worker that tries has it");
+}
+
+#[test]
+fn a_worker_that_gets_another_job_has_other_marks_wherever_that_comes_from() {
+    let pool = PoolState::new(4, None, None);
+    let marks = || pool.slots[3].marks();
+    let first = marks();
+    pool.inject(job());
+    assert!(finds(&pool, 3, 0));
+    let second = marks();
+    assert_ne!(second, first);
+    pool.hurry(1, job());
+    assert!(finds(&pool, 3, 0));
+    assert_ne!(marks(), second);
+}
+
+#[test]
+fn no_turns_are_taken_while_an_urgent_task_waits() {
+    let (mock, clocks) = (Mock::default(), Clocks::default());
+    let asymmetry = asymmetry(&mock, Techniques::BASE_PSM, Some(clocks.clone()), [Active; 4]);
+    let pool = PoolState::new(4, Some(Arc::new(asymmetry)), None);
+    pool.hurry(1, job());
+    std::thread::scope(|scope| {
+        scope.spawn(|| pool.sample(true));
+        // Each sample begins with frequencies. At the second one the little workers are behind.
+        for _ in 0..4 {
+            clocks.set.lock().unwrap().clear();
+            while clocks.set.lock().unwrap().is_empty() {
+                std::thread::yield_now();
+            }
+        }
+        pool.asymmetry.as_ref().unwrap().uneven().unwrap().stop();
+    });
+    assert!(mock.sets().is_empty());
+    assert!(finds(&pool, 0, 0));
 }
 
 #[test]

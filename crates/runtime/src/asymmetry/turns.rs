@@ -41,7 +41,7 @@ pub(crate) struct TaskSample {
     pub active: bool,
     /// The type of its core.
     pub kind: CoreTypeId,
-    /// Where its queue begins and ends, and how often it has stolen. As long as all are the same it is taken to run the same task.
+    /// Where its queue begins and ends, and how many jobs it has found. As long as all are the same it is taken to run the same task.
     pub marks: (isize, isize, u64),
 }
 

@@ -86,7 +86,18 @@ impl Uneven {
     ) {
         let mut progress = Progress::new(self.speeds.clone());
         let mut last = clock::now();
-        while self.turns.wait(|| activities.all(Activity::Active).next().is_some()) {
+        let mut sampled = false;
+        // The last task may have ended since the sample, and a rest may be long: what that has made lower is set before. A task that begins meanwhile
+        // ends the rest.
+        let any_active = |sampled: bool| {
+            let any = activities.all(Activity::Active).next().is_some();
+            if sampled && !any {
+                self.follow(Change::All, activities);
+            }
+            any
+        };
+        while self.turns.wait(|| any_active(sampled)) {
+            sampled = true;
             self.follow(Change::All, activities);
             if !turns {
                 continue;
@@ -109,8 +120,9 @@ impl Uneven {
             self.placement.exchange(behind, ahead, both, || {
                 if let Some(accounts) = accounts {
                     accounts.turns(behind);
-                    accounts.note(behind, Activity::Active, self.core(behind));
-                    accounts.note(ahead, Activity::Active, self.core(ahead));
+                    // One may have ended its task while it was moved.
+                    accounts.note(behind, activities.get(behind), self.core(behind));
+                    accounts.note(ahead, activities.get(ahead), self.core(ahead));
                 }
                 self.follow(Change::Up, activities);
             });
@@ -183,7 +195,9 @@ impl Uneven {
 
     /// See [`super::Asymmetry::holds_back`].
     pub fn holds_back(&self, worker: usize, failed: u32, activities: &Activities) -> Option<usize> {
-        let waiting = || activities.all(Activity::Waiting).filter(|other| *other != worker);
+        let waiting = || {
+            activities.all(Activity::Waiting).filter(|other| *other != worker && self.has_its_core(*other, activities))
+        };
         if failed >= LEAVES || self.techniques.may_steal(self.kind(worker), waiting().map(|other| self.kind(other))) {
             return None;
         }
@@ -203,7 +217,7 @@ impl Uneven {
         let active = |worker| Active { worker, core_type: self.kind(worker), load: tasks(worker) };
         let muggee =
             self.techniques.muggee(self.kind(mugger), failures.failed, activities.all(Activity::Active).map(active));
-        let Some(muggee) = muggee else {
+        let Some(muggee) = muggee.filter(|_| self.has_its_core(mugger, activities)) else {
             failures.since = None;
             return false;
         };
@@ -212,7 +226,7 @@ impl Uneven {
             return true;
         }
         failures.since = None;
-        let still = || activities.get(muggee) == Activity::Active && away();
+        let still = || activities.get(muggee) == Activity::Active && self.has_its_core(mugger, activities) && away();
         let exchanged = self.placement.exchange(muggee, mugger, still, || {
             if let Some(accounts) = accounts {
                 accounts.mugs(mugger);
@@ -231,8 +245,15 @@ impl Uneven {
         }
         activities
             .all(Activity::Waiting)
-            .filter(|other| self.kind(*other) < self.kind(worker))
+            .filter(|other| self.kind(*other) < self.kind(worker) && self.has_its_core(*other, activities))
             .min_by_key(|other| self.kind(*other))
+    }
+
+    /// Whether no other worker has a task on this one's core. One that waits beside a task has no core to offer.
+    pub fn has_its_core(&self, worker: usize, activities: &Activities) -> bool {
+        let cpu = self.core(worker).cpu;
+        let elsewhere = |other: usize| other == worker || self.core(other).cpu != cpu;
+        !self.placement.shares_cores() || activities.all(Activity::Active).all(elsewhere)
     }
 
     /// Sets voltages for what workers do now.

@@ -176,6 +176,14 @@ fn a_pool_in_a_pool_leaves_the_outer_one_s_workers_where_they_are() {
     assert_eq!(allowed(), before);
 }
 
+#[test(two_cpus)]
+fn a_pool_in_one_that_only_records_binds_its_caller() {
+    let (outer, inner) = (pool(Techniques::NONE, Record::Times), pool(Techniques::BASE_M, Record::Nothing));
+    let before = allowed();
+    assert_eq!(outer.install(|| inner.install(allowed)), before[..1]);
+    assert_eq!(allowed(), before);
+}
+
 #[test]
 fn a_core_that_may_not_be_used_is_named_and_the_pool_works() {
     let cpus = allowed();

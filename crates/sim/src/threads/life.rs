@@ -233,7 +233,11 @@ impl Engine<'_> {
 
     pub(crate) fn set_params(&mut self, core: CoreId, thread: ThreadId, params: u32) {
         let params = &self.code.params[params as usize];
-        let (class, cores, clamp) = (params.class, cores_of(self.machine, params), params.clamp);
+        // A runtime of tasks has said where its workers run.
+        let tasking = &self.workload.programs[self.threads[thread.index()].program].tasking;
+        let stays = params.cpus.is_none() && tasking.is_some();
+        let on = if stays { &self.code.threads[thread.index()].sched } else { params };
+        let (class, cores, clamp) = (params.class, cores_of(self.machine, on), params.clamp);
         self.settle(core);
         self.threads[thread.index()].own = cores;
         self.sched.set_params(self.now, thread, class, cores, clamp);

@@ -8,6 +8,7 @@ use evenkeel_workload::program::Start;
 use crate::threads::engine::Engine;
 use crate::threads::error::Error;
 use crate::threads::outcome::{CoreOutcome, Ended, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
+use crate::threads::step::ENDLESS;
 use crate::threads::thread::{On, RunState};
 
 /// How many threads an error lists.
@@ -152,10 +153,13 @@ pub(crate) fn stuck(engine: &Engine<'_>) -> Error {
     ))
 }
 
-/// A thread loops without computing, waiting or sleeping.
+/// A thread does too much without computing, waiting or sleeping.
 pub(crate) fn endless(engine: &Engine<'_>, thread: ThreadId) -> Error {
     let name = name(engine, thread);
-    Error::Invalid(format!("{name} loops for ever without computing, waiting or sleeping: give its loop some work"))
+    Error::Invalid(format!(
+        "{name} does more than {ENDLESS} operations in a row without computing, waiting or sleeping: give its loop some \
+         work"
+    ))
 }
 
 /// A lock was released by a thread that does not hold it.

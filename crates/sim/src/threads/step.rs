@@ -13,7 +13,7 @@ use crate::threads::tasking::Then;
 use crate::threads::thread::{On, RunState, SPIN};
 
 /// So many operations in a row without any time passing mean that the thread loops over nothing.
-const ENDLESS: u32 = 1_000_000;
+pub(crate) const ENDLESS: u32 = 1_000_000;
 
 impl Engine<'_> {
     /// Runs the operations of the thread on a core up to the next that takes time.

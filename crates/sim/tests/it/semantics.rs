@@ -476,10 +476,15 @@ fn a_stranger_may_not_unlock() {
 
 #[test]
 fn a_loop_without_work_and_a_run_without_end_are_errors() {
+    let too_much = "p/a does more than 1000000 operations in a row without computing, waiting or sleeping";
     let nothing = Op::Repeat { times: None, body: vec![Op::Signal(ConditionId(0))] };
     let mut p = program("p", vec![thread("a", vec![nothing]), thread("b", vec![compute(1)])]);
     p.conditions.push("c".into());
-    assert!(error(&workload(vec![p]), &Options::default()).contains("p/a loops for ever"));
+    assert!(error(&workload(vec![p]), &Options::default()).contains(too_much));
+    let posts = Op::Repeat { times: Some(600_000), body: vec![Op::Post(SemaphoreId(0))] };
+    let mut p = program("p", vec![thread("a", vec![posts])]);
+    p.semaphores.push(Semaphore { name: "s".into(), count: 0 });
+    assert!(error(&workload(vec![p]), &Options::default()).contains(too_much), "a loop that would end");
 
     let yields = Op::Repeat { times: None, body: vec![Op::Yield] };
     let p = program("p", vec![thread("a", vec![compute(1)]), thread("b", vec![yields])]);

@@ -6,7 +6,9 @@ use crate::common::{compute, machine, policy, program, thread, with_costs, workl
 use evenkeel_model::{CoreId, Machine, Ns, ThreadId};
 use evenkeel_sim::{Event, Observer, Options, Outcome, Stop, run};
 use evenkeel_workload::graph::TaskGraph;
-use evenkeel_workload::program::{MainThread, PhaseId, ReadyQueue, RegionId, Spread, Task, Tasking, Work};
+use evenkeel_workload::program::{
+    Class, MainThread, PhaseId, ReadyQueue, RegionId, SchedParams, Spread, Task, Tasking, Work,
+};
 use evenkeel_workload::{Op, Workload, format, validate};
 use proptest::prelude::*;
 
@@ -334,6 +336,34 @@ fn a_task_does_the_same_work_on_any_worker() {
         assert!(common::policies(&machine).all(|name| work(ready, name, 7) == work(ReadyQueue::Fifo, "cfs", 7)));
     }
     assert_ne!(work(ReadyQueue::Fifo, "cfs", 7), work(ReadyQueue::Fifo, "cfs", 8));
+}
+
+/// The cores that the first thread ran on.
+#[derive(Default)]
+struct CoresOfTheFirst(Vec<CoreId>);
+
+impl Observer for CoresOfTheFirst {
+    fn observe(&mut self, _: Ns, event: &Event<'_>) {
+        if let Event::Run { core, thread: ThreadId(0) } = *event
+            && !self.0.contains(&core)
+        {
+            self.0.push(core);
+        }
+    }
+}
+
+#[test]
+fn a_set_leaves_a_tied_main_thread_on_its_core() {
+    let machine = evenkeel_model::machines::by_name("odroid-xu3").expect("bundled");
+    let nicer = Op::Set(SchedParams { class: Class::fair(-5), ..SchedParams::default() });
+    let mut workload = tasks(vec![nicer, task("t", &[], &[0], 20), compute(400)], free(ReadyQueue::Fifo));
+    // Beside it on its core, while others are idle.
+    let mut busy = thread("busy", vec![compute(1000)]);
+    busy.sched.cpus = Some(vec![0]);
+    workload.programs.push(program("beside", vec![busy; 2]));
+    let mut cores = CoresOfTheFirst::default();
+    run(&machine, &workload, policy("cfs"), None, &Options::default(), &mut cores).expect("runs");
+    assert_eq!(cores.0, [CoreId(0)]);
 }
 
 #[test]

@@ -513,6 +513,7 @@ fn each_part_has_a_file_of_its_own() {
             assert!(fs::read(&path).unwrap() == before);
         }
     }
+    assert_eq!(part(&grid(GRID), "2/2", true, true).unwrap().computed, RUNS / 2, "as it was asked for");
 }
 
 #[test]

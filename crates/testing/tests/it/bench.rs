@@ -97,3 +97,46 @@ fn rayon_is_not_measured_in_no_round_or_by_no_benchmark() {
     let (code, text) = rayon(&["sort", "nosuch"]);
     assert!(code == Some(2) && text.contains("has 'nosuch' in its name"), "{text}");
 }
+
+/// A row of `vm bench`, whose differences are all the same.
+fn row(host: &str, bench: &str, value: f64, error: f64) -> String {
+    let difference = format!(r#"{{"value": {value}, "error": {error}}}"#);
+    let names = ["against_stock", "h_antt_against_stock", "predicted_against_stock", "h_antt_predicted_against_stock"];
+    let differences = names.map(|name| format!(r#""{name}": {difference}"#)).join(", ");
+    let policy = if host == "stock" { "stock" } else { "colab" };
+    format!(
+        r#"{{"host": "{host}", "bench": "{bench}", "policy": "{policy}", "failed": 0, "over_ideal": 2.0, {differences}}}"#
+    )
+}
+
+#[test]
+fn means_over_mixes_are_geometric_and_say_of_how_many() {
+    if skips(&[&python]) {
+        return;
+    }
+    let checkout = checkout(&["bench/mixes"]);
+    let rows = [row("stock", "sync-1", 0.0, 0.0), row("scx", "sync-1", -0.5, 0.03), row("scx", "comp-1", 0.28, 0.0)];
+    let machine = format!(
+        r#"{{"machine": "2B2S:3", "repetitions": 1, "repetitions_wanted": 1, "rows": [{}], "accuracy": [], "totals": []}}"#,
+        rows.join(", ")
+    );
+    let file = checkout.path().join("measured.json");
+    let mixes = |document: String, files: &[&std::path::Path]| {
+        fs::write(&file, document).unwrap();
+        let mut mixes = std::process::Command::new("python3");
+        said(&mixes.arg(checkout.path().join("bench/mixes")).args(files).output().unwrap())
+    };
+    let document = format!(r#"{{"machines": [{machine}]}}"#);
+    // The root of a half times 1.28 is 0.8; the error of the first is 6 % of it, and half of that of the mean.
+    let (code, text) = mixes(document.clone(), &[&file]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("| few (four threads) | -20 % | -20.0 % ± 2.4 (2 of 4) | -20.0 % ± 2.4 (2 of 4) |"),
+        "{text}"
+    );
+    assert!(text.contains("scx: H_ANTT more than 5 % worse in 1 of 2, at most +28.0 % (comp-1 on 2B2S:3)"), "{text}");
+    for (document, files) in [(document, vec![&*file; 2]), ("{}".to_owned(), vec![&*file])] {
+        let (code, text) = mixes(document, &files);
+        assert!(code == Some(2) && text.contains("measured.json") && text.contains("expected"), "{text}");
+    }
+}

@@ -4,30 +4,42 @@ use evenkeel_model::words::short;
 
 /// What the letters of an expression stand for. A letter that has no meaning at a place is `None` there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Letters([Option<i64>; 26]);
+pub(crate) struct Letters([Option<Letter>; 26]);
+
+#[derive(Clone, Copy, Debug)]
+struct Letter {
+    value: i64,
+    /// Whether the value depends on the thread.
+    own: bool,
+}
 
 impl Letters {
     /// `n`, the program's thread parameter, where there is one.
     pub fn of_program(n: Option<u32>) -> Self {
         let mut letters = Self::default();
-        letters.0[usize::from(b'n' - b'a')] = n.map(i64::from);
+        letters.0[usize::from(b'n' - b'a')] = n.map(|n| Letter { value: n.into(), own: false });
         letters
     }
 
     /// With `i`, a thread's position in its group, from 0.
     pub fn in_group(self, i: u32) -> Self {
-        self.with('i', i64::from(i))
+        self.with('i', i64::from(i), true)
     }
 
-    /// With the value of a lower-case letter.
-    pub fn with(mut self, letter: char, value: i64) -> Self {
+    /// With the value of a lower-case letter, and whether it is the thread's `own`.
+    pub fn with(mut self, letter: char, value: i64, own: bool) -> Self {
         if letter.is_ascii_lowercase() {
-            self.0[letter as usize - 'a' as usize] = Some(value);
+            self.0[letter as usize - 'a' as usize] = Some(Letter { value, own });
         }
         self
     }
 
-    fn get(self, letter: char) -> Option<i64> {
+    /// Whether an expression reads a letter whose value depends on the thread.
+    pub fn differ(self, text: &str) -> bool {
+        text.chars().filter(char::is_ascii_lowercase).any(|letter| self.get(letter).is_some_and(|letter| letter.own))
+    }
+
+    fn get(self, letter: char) -> Option<Letter> {
         self.0[letter as usize - 'a' as usize]
     }
 }
@@ -47,8 +59,9 @@ pub(crate) fn evaluate(text: &str, letters: Letters) -> Result<i64, String> {
     }
 }
 
-/// The letter and the values of `k in 0..n`: the first value and the one after the last.
-pub(crate) fn span(text: &str, letters: Letters) -> Result<(char, std::ops::Range<i64>), String> {
+/// The letter and the values of `k in 0..n`: the first value and the one after the last, and whether they depend on the
+/// thread.
+pub(crate) fn span(text: &str, letters: Letters) -> Result<(char, std::ops::Range<i64>, bool), String> {
     let expected = || format!("expected a letter and its values, such as \"k in 0..8\", not \"{}\"", short(text));
     let (letter, values) = text.split_once(" in ").ok_or_else(expected)?;
     let (from, to) = values.split_once("..").ok_or_else(expected)?;
@@ -56,7 +69,8 @@ pub(crate) fn span(text: &str, letters: Letters) -> Result<(char, std::ops::Rang
     match (name.next(), name.next()) {
         (Some('n'), None) => Err("\"n\" is the thread parameter: choose another letter".into()),
         (Some(letter), None) if letter.is_ascii_lowercase() => {
-            Ok((letter, evaluate(from, letters)?..evaluate(to, letters)?))
+            let own = letters.differ(values);
+            Ok((letter, evaluate(from, letters)?..evaluate(to, letters)?, own))
         }
         _ => Err(expected()),
     }
@@ -111,7 +125,7 @@ impl Parser<'_> {
         let Some(letter) = self.rest.chars().next().filter(char::is_ascii_lowercase) else {
             return Err("expected a number, n, i or \"(\"".into());
         };
-        let value = self.letters.get(letter).ok_or_else(|| match letter {
+        let Letter { value, .. } = self.letters.get(letter).ok_or_else(|| match letter {
             'n' => "\"n\" needs `n = ...` in the program, its default thread count".to_owned(),
             'i' => "\"i\", the position of a thread in its group, has no meaning here".to_owned(),
             _ => format!("\"{letter}\" has no meaning here: give it one with `for = \"{letter} in 0..8\"` around this"),
@@ -155,11 +169,21 @@ mod tests {
     #[test]
     fn a_letter_runs_through_values() {
         let at = Letters::of_program(Some(6));
-        assert_eq!(span("k in 1..n - 1", at), Ok(('k', 1..5)));
-        let inner = at.with('k', 3);
-        assert_eq!(span("i in k+1..2*k", inner), Ok(('i', 4..6)));
+        assert_eq!(span("k in 1..n - 1", at), Ok(('k', 1..5, false)));
+        let inner = at.with('k', 3, false);
+        assert_eq!(span("i in k+1..2*k", inner), Ok(('i', 4..6, false)));
         for text in ["k", "k in 3", "in 0..3", "kk in 0..3", "K in 0..3", "n in 0..3", "k in 0..x", "é in 0..2"] {
             assert!(span(text, at).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_depends_on_the_thread_is_told() {
+        let at = Letters::of_program(Some(6)).in_group(1);
+        assert!(at.differ("2*i") && !at.differ("n + 1"));
+        assert_eq!(span("k in 0..i + n", at), Ok(('k', 0..7, true)));
+        // A letter stands for what the innermost `for` says.
+        let rebound = at.with('i', 3, false).with('k', 3, true);
+        assert!(!rebound.differ("i") && rebound.differ("k"));
     }
 }

@@ -84,6 +84,7 @@ pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Res
         filled: program.queues,
         groups: &groups,
         budget: super::ops::MOST_OPS,
+        named: 0,
     };
     for (group, text) in groups.iter().zip(&text.threads) {
         threads(&mut lowering, group, text, &mut program.threads)?;

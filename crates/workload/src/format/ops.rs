@@ -12,6 +12,7 @@ use super::expr::{Letters, evaluate, span};
 use super::lower::{Group, sched};
 use super::names::Names;
 use super::text::{ModeText, Number, OpText, SetText, SpreadText};
+use crate::graph::count_named;
 use crate::program::{
     BarrierId, ConditionId, EventId, LockId, Op, PhaseId, Queue, QueueId, RegionId, SchedParams, SemaphoreId, Spread,
     Task, ThreadIndex, TimerId, TimerMode, Work,
@@ -42,6 +43,8 @@ pub(crate) struct Lowering<'a> {
     pub filled: Vec<Queue>,
     pub groups: &'a [Group],
     pub budget: usize,
+    /// How many regions the tasks have named.
+    pub named: usize,
 }
 
 /// The thread whose operations are read.
@@ -277,20 +280,23 @@ impl Lowering<'_> {
         let body = text.body.as_deref().ok_or("expected `do = [ ... ]`, what is repeated")?;
         let number = text.repeat.as_ref().map_or("", |Number(number)| number);
         let times = if number == "forever" { None } else { Some(whole(number, member.letters)?) };
-        if !rounds_differ(body, true) {
+        let outer = (member.round, member.uneven);
+        if times.is_some() && member.letters.differ(number) {
+            member.uneven = Some("a repeat whose count depends on i");
+        }
+        if rounds_differ(body, true) {
+            let times = times.ok_or("\"forever\" cannot hold a loop, a single or a taper: their rounds differ")?;
+            for round in 0..times {
+                self.spend(at.clone())?;
+                member.round = Some((round, times));
+                self.ops(member, body, out)?;
+            }
+        } else {
             let mut ops = Vec::new();
             self.ops(member, body, &mut ops)?;
             out.push(Op::Repeat { times, body: ops });
-            return Ok(());
         }
-        let times = times.ok_or("\"forever\" cannot hold a loop, a single or a taper: their rounds differ")?;
-        let outer = member.round;
-        for round in 0..times {
-            self.spend(at.clone())?;
-            member.round = Some((round, times));
-            self.ops(member, body, out)?;
-        }
-        member.round = outer;
+        (member.round, member.uneven) = outer;
         Ok(())
     }
 
@@ -303,22 +309,27 @@ impl Lowering<'_> {
         at: Range<usize>,
         out: &mut Vec<Op>,
     ) -> Result<(), Failure> {
-        let outer = member.letters;
-        let (letter, values) = span(of(&text.span), outer)?;
+        let (letters, uneven) = (member.letters, member.uneven);
+        let (letter, values, own) = span(of(&text.span), letters)?;
+        if own {
+            member.uneven = Some("a for whose values depend on i");
+        }
         for value in values {
             self.spend(at.clone())?;
-            member.letters = outer.with(letter, value);
+            member.letters = letters.with(letter, value, own);
             self.ops(member, body, out)?;
         }
-        member.letters = outer;
+        (member.letters, member.uneven) = (letters, uneven);
         Ok(())
     }
 
     fn task(&mut self, member: &mut Member, text: &OpText) -> Result<Op, Failure> {
         let body = text.body.as_deref().ok_or("expected `do = [ ... ]`, its work")?;
-        let regions = |list: &Option<Vec<String>>, found: &mut Vec<RegionId>| {
+        let mut regions = |list: &Option<Vec<String>>, found: &mut Vec<RegionId>| {
             for name in list.iter().flatten() {
-                found.extend(self.regions.find_all(name, member.letters)?.map(RegionId));
+                let all = self.regions.find_all(name, member.letters)?;
+                count_named(&mut self.named, all.len())?;
+                found.extend(all.map(RegionId));
             }
             Ok::<_, String>(())
         };

@@ -106,6 +106,35 @@ fn a_single_goes_round_and_a_deal_gives_everything_out() {
 }
 
 #[test]
+fn a_letter_that_is_bound_anew_is_the_same_in_all_threads() {
+    let ops = "{ for = \"i in 0..3\", do = [{ repeat = \"i + 1\", do = [{ share = \"9 inst\" }] }] }";
+    assert_eq!(works(&one(&three("", ops), None)), vec![vec![3; 3]; 3]);
+}
+
+#[test]
+fn a_thread_that_takes_part_in_a_loop_starts_once() {
+    let text = |team: u32, master: u32| {
+        let spawn = |group: &str, times| {
+            format!("do = [{{ repeat = {times}, do = [{{ spawn = \"{group}\" }}, {{ join = \"{group}\" }}] }}]")
+        };
+        format!(
+            "[[program]]\nname = \"p\"\nphases.x = {{ ilp = 2.0 }}\nloops = {{ rows = 40 }}\n\
+             [[program.threads]]\nname = \"main\"\n{}\n\
+             [[program.threads]]\nname = \"master\"\nstart = \"spawned\"\n{}\n\
+             [[program.threads]]\nname = \"team\"\ncount = 4\nstart = \"spawned\"\n\
+             do = [{{ loop = \"rows\", do = [{{ compute = \"1 Minst\" }}] }}]\n",
+            spawn("master", master),
+            spawn("team", team)
+        )
+    };
+    assert_eq!(one(&text(1, 1), None).queues[0].filled, 40);
+    for again in [text(3, 1), text(1, 3)] {
+        let expected = "w.toml:1: p: thread team-0 starts again, but loop rows has no iterations left by then";
+        assert!(complaint(&again).starts_with(expected), "{}", complaint(&again));
+    }
+}
+
+#[test]
 fn a_taper_shrinks_the_rounds() {
     let p = one(&three("", "{ repeat = 4, do = [{ compute = \"1600 inst\", taper = 2 }] }"), None);
     assert_eq!(works(&p)[0], [1600, 900, 400, 100]);
@@ -128,6 +157,22 @@ fn mistakes_name_their_line_and_the_way_out() {
         ("{ repeat = \"n\", do = [] }", "w.toml:10: repeat: cannot work out \"n\""),
         ("{ compute = \"1 inst\", taper = 1 }", "w.toml:10: compute: taper needs a repeat"),
         ("{ drain = \"q\", do = [{ share = \"1 inst\" }] }", "w.toml:10: share: not inside drain"),
+        (
+            "{ repeat = \"i\", do = [{ share = \"40 Minst\" }] }",
+            "w.toml:10: share: not inside a repeat whose count depends on i",
+        ),
+        (
+            "{ repeat = \"i\", do = [{ single = [{ compute = \"10 Minst\" }] }] }",
+            "w.toml:10: single: not inside a repeat whose count depends on i",
+        ),
+        (
+            "{ for = \"k in i..3\", do = [{ repeat = \"k\", do = [{ deal = 6, do = [] }] }] }",
+            "w.toml:10: deal: not inside a repeat whose count depends on i",
+        ),
+        (
+            "{ for = \"k in 0..i\", do = [{ share = \"1 inst\" }] }",
+            "w.toml:10: share: not inside a for whose values depend on i",
+        ),
         ("{ compue = \"1 inst\" }", "w.toml:10: unknown key \"compue\": did you mean \"compute\"?"),
         ("{ repeat = 2000000, do = [{ single = [] }] }", "w.toml:10: the program has more than 1000000 operations"),
         ("{ drain = \"q\", do = [] }", "w.toml:1: p: queue q is drained, but no thread puts"),
@@ -231,8 +276,21 @@ fn mistakes_with_tasks_say_what_would_do() {
     }
     let two = format!("{}[[program.threads]]\nname = \"other\"\ndo = [{task}]\n", one_main("", task));
     assert!(complaint(&two).contains("main and other both create tasks: only one thread can"));
-    let tied = one_main("tasks = { tied = true }", task).replace("name = \"main\"", "name = \"main\"\ncpus = [0]");
-    assert!(complaint(&tied).contains("is tied to a core already"));
+    let set = format!("{{ set = {{ cpus = [0] }} }},\n{task}");
+    for tasks in ["tied = true", "main = \"big\"", "ready = \"heft\""] {
+        let text = |ops: &str| one_main(&format!("tasks = {{ {tasks} }}"), ops);
+        let in_group = text(task).replace("name = \"main\"", "name = \"main\"\ncpus = [0]");
+        for tied in [in_group, text(&set)] {
+            assert!(complaint(&tied).contains("is tied to a core already"), "{tied}");
+        }
+    }
+}
+
+#[test]
+fn a_small_file_does_not_name_more_regions_than_fit_into_memory() {
+    let ops = "{ for = \"k in 0..400000\", do = [{ task = \"t\", in = [\"a[..]\"], do = [] }] }";
+    let message = complaint(&one_main("regions = [\"a[65536]\"]", ops));
+    assert!(message.starts_with("w.toml:8: task: more than 16000000 regions are named by tasks"), "{message}");
 }
 
 #[test]

@@ -119,7 +119,24 @@ fn io(bytes: u64, buffer: u64, real_device: bool) -> Cost {
         return Cost { phase, behaviour, instructions: requests * SYSCALL, sleep: Ns::ZERO };
     }
     let cached = bytes.min(buffer) <= PRIVATE_CACHE;
-    let instructions = requests * SYSCALL + bytes.div_ceil(BLOCK);
-    let copying = cost("iorun copy", cached, Fetched::Streamed, streaming(BLOCK), 450.0, instructions);
+    let blocks = bytes.div_ceil(BLOCK);
+    let instructions = requests * SYSCALL + blocks;
+    // Only those that copy wait for memory.
+    let memory_ns = streaming(BLOCK) * blocks as f64 / instructions.max(1) as f64;
+    let copying = cost("iorun copy", cached, Fetched::Streamed, memory_ns, 450.0, instructions);
     Cost { sleep: Ns(requests * REQUEST + bytes * 1000 / DEVICE), ..copying }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_calls_of_an_iorun_take_no_memory_time() {
+        let bytes = 1 << 30;
+        let copy = Memory::Io { bytes }.cost(1 << 20, true);
+        assert_eq!(copy.instructions, 1024 * SYSCALL + bytes / BLOCK);
+        let ns = copy.behaviour.memory_ns * copy.instructions as f64 / 1000.0;
+        assert!((ns - bytes as f64 / BANDWIDTH).abs() < 1.0, "{ns} ns");
+    }
 }

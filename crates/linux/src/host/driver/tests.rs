@@ -152,6 +152,28 @@ fn no_time_of_two_threads_on_one_core_is_counted_twice() {
     }
 }
 
+/// Without eBPF the kernel counts a wait when it is over, and the scheduler has dispatched the thread meanwhile.
+#[test]
+fn no_wait_is_counted_by_the_scheduler_and_by_the_kernel() {
+    let mut kernel = kernel("1B1S:3", "cfs");
+    let tids = [kernel.start(0, Ns::from_secs(5)), kernel.start(0, Ns::from_secs(5))];
+    for (ms, had, delays) in [(0, [0, 0], [0, 0]), (10, [10, 0], [0, 0]), (20, [20, 0], [0, 0]), (30, [25, 5], [0, 25])]
+    {
+        let now = Ns::from_ms(ms);
+        for (at, tid) in tids.into_iter().enumerate() {
+            let sample = &mut kernel.thread(tid).sample;
+            (sample.run[0], sample.delay) = (Ns::from_ms(had[at]), Ns::from_ms(delays[at]));
+        }
+        let samples: Vec<Sample> = kernel.threads.iter().map(|thread| thread.sample).collect();
+        let (kind, class, cores) = (ThreadKind::Application, Class::fair(0), CoreSet::first(2));
+        kernel.driver.step(now, &samples, |_| Newcomer { kind, class, cores });
+        for tid in tids {
+            let thread = kernel.driver.state().thread(kernel.driver.thread(tid).unwrap());
+            assert!(thread.executed + thread.waited <= now, "{} and {} of {now}", thread.executed, thread.waited);
+        }
+    }
+}
+
 /// What was measured under the policy before is not measured anew.
 #[test]
 fn a_driver_that_takes_over_knows_the_measured_speedups() {

@@ -81,14 +81,19 @@ fn a_core_type_that_a_thread_hardly_used_has_no_rate() {
     assert_eq!((found.threads[0].steps.as_slice(), &found.threads[0].rates), (&[Run(991)][..], &vec![Some(1.0), None]));
 }
 
-/// Two hardware threads of a core get 1.25 times as much done as one: 80 ns beside the other are work of 50.
-#[test]
-fn time_beside_another_thread_of_the_core_is_less_work() {
+/// CPUs 0 and 1 are hardware threads of one core, and get 1.25 times as much done as one alone.
+fn hardware_threads() -> Machine {
     let mut machine = machine();
     machine.core_types[0].smt = 1.25;
     machine.siblings = vec![[evenkeel_model::CoreId(0), evenkeel_model::CoreId(1)].into_iter().collect()];
+    machine
+}
+
+/// 80 ns beside the other are work of 50.
+#[test]
+fn time_beside_another_thread_of_the_core_is_less_work() {
     let recording = recorded(
-        &machine,
+        &hardware_threads(),
         &[
             (0, 1, 0, On),
             (100, 2, 1, On),
@@ -100,4 +105,22 @@ fn time_beside_another_thread_of_the_core_is_less_work() {
     );
     let steps: Vec<_> = recording.threads.iter().map(|thread| thread.steps.clone()).collect();
     assert_eq!(steps, [vec![Run(100 + 50)], vec![Run(50 + 20)], vec![Run(50)]]);
+}
+
+/// 10 ns until it exits, and 2 when it runs once more, as it is preempted on its way out: work of 7.5 for the one beside it.
+#[test]
+fn who_runs_once_more_on_its_way_out_is_taken_off_again() {
+    let recording = recorded(
+        &hardware_threads(),
+        &[
+            (0, 1, 0, On),
+            (0, 2, 1, On),
+            (10, 2, 1, Exited),
+            (12, 2, 1, What::Off(Preempted)),
+            (14, 2, 1, On),
+            (16, 2, 1, What::Off(Blocked)),
+            (1016, 1, 0, Exited),
+        ],
+    );
+    assert_eq!(recording.threads[0].steps, [Run(1004 + 7)]);
 }

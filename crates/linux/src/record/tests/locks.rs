@@ -145,6 +145,26 @@ fn what_several_have_at_a_time_is_no_lock() {
     assert!(!takes_locks(&recorded(&machine(), &events)));
 }
 
+/// Who has had its turn wakes both others: the first is not next, and waits again. One call may take a while.
+#[test]
+fn who_wakes_all_that_wait_for_their_turns_gives_up_no_lock() {
+    let takes_locks = |calls: u64| {
+        let mut events = started(3);
+        events.extend([3, 4].map(|one| (10, one, cpu(one), What::Off(Futex))));
+        for turn in 0..40 {
+            let t = 200 * (turn + 1);
+            let [owner, next, other] = [0, 1, 2].map(|place| 2 + ((turn + place) % 3) as Tid);
+            events.extend(hands_on(t, owner, other, calls * turn));
+            events.push((t + 6, other, cpu(other), What::Off(Futex)));
+            events.extend(hands_on(t + 20, owner, next, calls * (turn + 1) - 1));
+            events.push((t + 30, owner, cpu(owner), What::Off(Futex)));
+        }
+        takes_locks(&recorded(&machine(), &events))
+    };
+    assert!(!takes_locks(1), "one call wakes both");
+    assert!(takes_locks(2), "a call for each could be a lock");
+}
+
 /// 2 wakes one of five that wait for an item, who takes it and wakes the next one at once, in case that there is another item.
 #[test]
 fn who_waits_for_what_comes_waits_for_no_lock() {

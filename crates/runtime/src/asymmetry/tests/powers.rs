@@ -167,6 +167,28 @@ fn the_thread_that_samples_slows_cores_down_with_and_without_turns() {
     }
 }
 
+/// The last task ends after the sample: cores are slowed down for that before the thread rests.
+#[test]
+fn no_core_is_fast_while_the_thread_that_samples_rests() {
+    let (mock, clocks) = (Mock::default(), Clocks::default());
+    let asymmetry = asymmetry(&mock, Techniques::BASE_PSM, Some(clocks.clone()), [Active; 4]);
+    let mhz = || clocks.set.lock().unwrap()[3].1;
+    assert_ne!(mhz(), 500);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let end_all = |_| {
+                (0..4).for_each(|worker| asymmetry.set(worker, Waiting));
+                (0, 0, 0)
+            };
+            asymmetry.sample(true, end_all, || false);
+        });
+        while mhz() != 500 {
+            std::thread::yield_now();
+        }
+        asymmetry.uneven().unwrap().stop();
+    });
+}
+
 #[test]
 fn the_target_is_what_the_machine_sustains() {
     let limit = |watts: u64| {
