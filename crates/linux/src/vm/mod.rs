@@ -94,7 +94,7 @@ pub enum Stream {
     Errors,
 }
 
-/// Receives what a command writes. Returns how much of it was taken, within a moment, as by [`put`].
+/// Receives what a command writes. Returns how much of it was taken, within a moment, as by [`Outlet::put`].
 pub type Sink<'a> = dyn FnMut(Stream, &[u8]) -> io::Result<usize> + 'a;
 
 impl Vm {
