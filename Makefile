@@ -10,6 +10,8 @@ SHELL := bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 # Where cargo builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# By another name than MAKE: a command in which that one stands is run under --dry-run, too.
+SUBMAKE := $(MAKE)
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -48,7 +50,7 @@ test: ## formats, lints, and tests everything
 	cargo fmt --all --check
 	cargo test --workspace --locked --no-run
 	@mkdir -p $(TARGET)
-	@{ (sleep 5; exec nice -n 19 $(MAKE) --no-print-directory --keep-going lint target/python/wheels) >$(TARGET)/lint.log 2>&1 & \
+	@{ (sleep 5; exec nice -n 19 $(SUBMAKE) --no-print-directory --keep-going lint target/python/wheels) >$(TARGET)/lint.log 2>&1 & \
 	trap "kill $$! 2>/dev/null || true" EXIT; \
 	cargo test --workspace --locked --no-fail-fast || failed=1; \
 	cargo test --manifest-path crates/rayon-core/Cargo.toml --target-dir $(TARGET) --locked || failed=1; \

@@ -11,7 +11,8 @@ use crate::control::{Control, Stage};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 
-/// The references of a plan. Threads are part of a program, so equal references are run once.
+/// The references of a plan. Threads are part of a program, so equal references are run once: programs that are equal and have the same place in
+/// their workloads, which says what they draw.
 #[derive(Default)]
 pub struct References {
     programs: Vec<Solo>,
@@ -49,8 +50,8 @@ impl References {
         let symmetric = machine.symmetric(CoreTypeId(0));
         let hardware = symmetric.unnamed();
         let known = &mut self.programs;
-        let of_programs = workload.programs.iter().map(|program| {
-            let alone = alone(workload, program);
+        let of_programs = (0..workload.programs.len()).map(|position| {
+            let alone = alone(workload, position);
             // Two machines of a plan may share their big cores, such as 2B4S and 4B2S.
             let same = |known: &Solo| known.workload == alone && known.machine.unnamed() == hardware;
             known.iter().position(same).unwrap_or_else(|| {
@@ -144,9 +145,12 @@ fn against_alone<'a>(
     here.iter().zip(alone).map(pair).collect()
 }
 
-/// A workload of one program out of several.
-fn alone(workload: &Workload, program: &Program) -> Workload {
-    Workload { name: program.name.clone(), programs: vec![program.clone()], ..workload.clone() }
+/// A workload of one program out of several, which draws what it draws among them.
+fn alone(workload: &Workload, position: usize) -> Workload {
+    let program = &workload.programs[position];
+    let stream = program.stream.or(Some(position as u32));
+    let program = Program { stream, ..program.clone() };
+    Workload { name: program.name.clone(), programs: vec![program], ..workload.clone() }
 }
 
 #[cfg(test)]

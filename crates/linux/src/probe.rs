@@ -264,7 +264,7 @@ fn deadline() -> Probe {
         Ok(()) => Ok("allowed".into()),
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
             Err(lacks("all CPU time that can be reserved is reserved")
-                .but("end what holds it: another `vm` or `emulate`"))
+                .but("end what holds it, such as another `evenkeel vm`"))
         }
         Err(error) => Err(failed(&error).but("run as root, and without taskset or a cpuset")),
     }

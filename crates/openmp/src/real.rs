@@ -3,13 +3,14 @@
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{OnceLock, PoisonError, RwLock};
 use std::{mem, process, ptr};
 
+use crate::libgomp;
 use crate::switch::say;
 use crate::tool;
-use libc::{Dl_info, RTLD_LAZY, RTLD_NEXT, RTLD_NOLOAD, dladdr, dlopen, dlsym};
+use libc::{Dl_info, RTLD_LAZY, RTLD_NEXT, RTLD_NOLOAD, dl_iterate_phdr, dl_phdr_info, dladdr, dlclose, dlopen, dlsym};
 
 /// A function of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,13 +70,48 @@ fn own() -> usize {
 /// A function by its name, of the library in which `place` is, or of one that this library was linked with. The library then stays in memory.
 pub fn beside(place: *const c_void, name: &CStr) -> Option<Real> {
     let info = library(place)?;
-    // SAFETY: the name of a file, as the loader has it; nothing is loaded.
-    let handle = unsafe { dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) };
+    // SAFETY: the name of a file, as the loader has it.
+    of_file(unsafe { CStr::from_ptr(info.dli_fname) }, name)
+}
+
+/// The same of the library that was loaded from this file.
+fn of_file(file: &CStr, name: &CStr) -> Option<Real> {
+    // SAFETY: the name ends with a zero; nothing is loaded.
+    let handle = unsafe { dlopen(file.as_ptr(), RTLD_LAZY | RTLD_NOLOAD) };
     if handle.is_null() {
         return None;
     }
     // SAFETY: the name ends with a zero.
-    Real::new(unsafe { dlsym(handle, name.as_ptr()) })
+    let real = Real::new(unsafe { dlsym(handle, name.as_ptr()) });
+    if real.is_none() {
+        // What is of no use here may be unloaded as before.
+        // SAFETY: opened above.
+        unsafe { dlclose(handle) };
+    }
+    real
+}
+
+/// A function by its name, of the first library that has it or was linked with one: for code that sees none. A function that ends with a call
+/// leaves as the place of the call only where it was called itself, which may be in a part of the program without OpenMP.
+fn loaded(name: &CStr) -> Option<Real> {
+    files().iter().find_map(|file| of_file(file, name))
+}
+
+/// The files of all that is loaded, as the loader names them.
+fn files() -> Vec<CString> {
+    unsafe extern "C" fn add(object: *mut dl_phdr_info, _size: usize, files: *mut c_void) -> c_int {
+        // SAFETY: what the loader says of an object, and the list below.
+        let (object, files) = unsafe { (&*object, &mut *files.cast::<Vec<CString>>()) };
+        if !object.dlpi_name.is_null() {
+            // SAFETY: the name of a file, which stays while the loader says it.
+            files.push(unsafe { CStr::from_ptr(object.dlpi_name) }.to_owned());
+        }
+        0
+    }
+    let mut files: Vec<CString> = Vec::new();
+    // SAFETY: a function of the type that is called, with what it takes.
+    unsafe { dl_iterate_phdr(Some(add), (&raw mut files).cast()) };
+    files
 }
 
 /// One of the functions that this library takes the place of.
@@ -112,8 +148,8 @@ impl Replaced {
         if let Some(real) = self.private.read().unwrap_or_else(PoisonError::into_inner).get(&at.addr()) {
             return Some(*real);
         }
-        let beside_tool = || beside(ptr::without_provenance(tool::library()?), self.name);
-        let real = beside(at, self.name).or_else(beside_tool)?;
+        let helped = || beside(ptr::without_provenance(tool::library().or_else(libgomp::library)?), self.name);
+        let real = beside(at, self.name).or_else(helped).or_else(|| loaded(self.name))?;
         self.private.write().unwrap_or_else(PoisonError::into_inner).insert(at.addr(), real);
         Some(real)
     }
@@ -139,6 +175,13 @@ mod tests {
         assert_eq!(free.library, library(libc::free as *const c_void).unwrap().dli_fbase.addr());
         assert_eq!(beside(libc::free as *const c_void, c"evenkeel_has_no_such_function"), None);
         assert_eq!(beside(ptr::null(), c"malloc"), None);
+    }
+
+    #[test]
+    fn what_the_caller_cannot_see_is_found_among_all_that_is_loaded() {
+        let malloc = beside(libc::free as *const c_void, c"malloc");
+        assert!(malloc.is_some() && loaded(c"malloc") == malloc);
+        assert_eq!(loaded(c"evenkeel_has_no_such_function"), None);
     }
 
     #[test]

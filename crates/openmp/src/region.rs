@@ -104,9 +104,9 @@ impl Team {
         Some(Self { serial, region, cores, plan, began: now(), threads: AtomicUsize::new(0), done })
     }
 
-    /// Whether the region is over too soon for threads to be moved to other cores; so is what has never run.
+    /// Whether the region is over too soon for threads to be moved to other cores. What has never run may be all that the program does.
     pub fn is_brief(&self) -> bool {
-        lock(&self.region.known).and_then(|known| known.lasts).is_none_or(|ns| ns < BRIEF)
+        lock(&self.region.known).and_then(|known| known.lasts).is_some_and(|ns| ns < BRIEF)
     }
 
     /// The region has ended, of which nothing is learnt but how long it takes.

@@ -91,10 +91,10 @@ impl Speeds {
     pub fn learn(&mut self, done: &[Done], ns: u64, was_split: bool, in_place: bool) {
         self.unseen = if in_place { 0 } else { self.unseen.saturating_add(1) };
         let trips: u64 = done.iter().map(|done| done.trips).sum();
-        if trips == 0 || done.iter().any(|done| done.trips == 0) {
+        if trips == 0 {
             return;
         }
-        if in_place && done.iter().all(|done| done.ns >= SHORT) {
+        if in_place && done.iter().all(|done| done.trips > 0 && done.ns >= SHORT) {
             self.measured(done);
         }
         self.runs = self.runs.saturating_add(1);
@@ -247,6 +247,18 @@ mod tests {
             let split = speeds.next().is_some();
             let done = [Done { trips: 3, ns: 800 }, Done { trips: 1, ns: 270 }];
             speeds.learn(&done, if split { 5000 } else { 3000 }, split, split);
+            !split
+        });
+        assert!(plain.count() > 0);
+    }
+
+    #[test]
+    fn loops_with_fewer_iterations_than_threads_are_left_unsplit_where_that_is_faster() {
+        let mut speeds = Speeds::known(&[3.0, 1.0]);
+        let plain = (0..20).filter(|_| {
+            let split = speeds.next().is_some();
+            let done = [Done { trips: 1, ns: 1_000_000 }, Done::default()];
+            speeds.learn(&done, if split { 5_000_000 } else { 3_000_000 }, split, split);
             !split
         });
         assert!(plain.count() > 0);

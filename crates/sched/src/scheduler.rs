@@ -351,6 +351,7 @@ impl Scheduler {
         self.note(core);
         self.state.touch(thread);
         self.leave_forbidden_core(thread);
+        self.give_way_to_real_time(thread);
     }
 
     /// A thread has become ready, begun to wait, or ended.

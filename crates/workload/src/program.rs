@@ -71,6 +71,9 @@ pub struct Program {
     pub spin: Ns,
     /// Whether its work was measured with all that locks and waits cost, as in a recording, so that a run does not charge that again.
     pub measured: bool,
+    /// Which of the streams that are derived from the run's seed it draws from. `None`: that of its position in the workload. One that is taken
+    /// out of a workload to run alone keeps its own, or it would do other work there.
+    pub stream: Option<u32>,
 }
 
 /// The memory nodes on which a program's memory is.
@@ -299,7 +302,7 @@ pub enum Op {
     /// Starts a thread of this program ([`Start::Spawned`]). A spawn of a thread that is still there starts it once
     /// more after it has exited.
     Spawn(ThreadIndex),
-    /// Waits until a thread has exited.
+    /// Waits until a thread has exited, as often as it was spawned.
     Join(ThreadIndex),
     /// Changes the scheduling parameters of this thread.
     Set(SchedParams),

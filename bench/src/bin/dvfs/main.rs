@@ -32,13 +32,14 @@ type Error = Box<dyn std::error::Error>;
 #[derive(Parser)]
 struct Options {
     /// Only these cases, by their names
+    #[arg(value_parser = CASES.map(Case::name))]
     cases: Vec<String>,
     /// The program `evenkeel`
     #[arg(long, value_name = "PROGRAM", required_unless_present_any = ["run", "latency"])]
     evenkeel: Option<PathBuf>,
     /// How often each technique runs each case
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
     /// The cycle of the emulation
     #[arg(long, default_value = "1ms")]
     period: String,
@@ -173,7 +174,7 @@ struct Row {
 fn rows(options: &Options, case: Case, steps: u64) -> Result<Vec<Row>, Error> {
     let machine = predict::machine()?;
     let mut found: BTreeMap<&str, Vec<Figure>> = BTreeMap::new();
-    for _ in 0..options.rounds.max(1) {
+    for _ in 0..options.rounds {
         for name in TECHNIQUES {
             found.entry(name).or_default().push(measured(options, case, name, steps)?);
         }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use evenkeel_linux::emulate::duty::Account;
 use evenkeel_linux::emulate::dvfs::{ClockAccount, Clocks};
 use evenkeel_linux::emulate::{self, Confined, Emulation, Outcome, Plan};
@@ -12,6 +12,7 @@ use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::spec::{RATIO, Spec};
 use evenkeel_model::Ns;
 use evenkeel_report::table;
+use evenkeel_sched::Setup;
 use evenkeel_topology::{SYSFS, Topology, list};
 
 use crate::args::{Cores, Emulate, Format};
@@ -26,12 +27,13 @@ const SETTLED: u64 = 250;
 /// Runs the command and returns its exit status.
 pub fn run(args: &Emulate) -> Result<u8> {
     let plan = plan(args)?;
-    let host = args.policy.as_ref().map(|policy| host(&plan, policy)).transpose()?;
+    let policy = args.policy.as_deref().map(catalog::live_policy).transpose()?;
     let output = Target::open_some(args.output.as_ref())?;
     launch::find(&args.command[0])?;
     shared_cores(&plan);
     // First, so that a refusal starts nothing.
     let emulation = Emulation::start(&plan)?;
+    let host = policy.map(|policy| host(&plan, emulation.root(), policy)).transpose()?;
     let root = emulation.root().map(|root| (SYSFS, root.as_os_str().to_owned()));
     let (code, summary) = launch(&plan, host.as_ref(), &args.command, root.as_slice())?;
     let outcome = emulation.finish();
@@ -53,7 +55,7 @@ pub fn run(args: &Emulate) -> Result<u8> {
 fn plan(args: &Emulate) -> Result<Plan> {
     let clocks = args.dvfs.as_ref().map(|machine| clocks(machine)).transpose()?;
     if let Some(machine) = &args.machine {
-        let spec: Spec = machine.parse().map_err(anyhow::Error::msg)?;
+        let spec: Spec = machine.parse().map_err(Error::msg)?;
         if clocks.is_some() && machine.contains(':') {
             bail!(
                 "{machine:?} says how many times faster big cores are, which --dvfs takes from its machine: expected cores alone, \
@@ -78,11 +80,18 @@ fn clocks(machine: &str) -> Result<Clocks> {
     Ok(Clocks::of(&catalog::machine(machine)?, emulate::slowest())?)
 }
 
-/// How a policy schedules the command on that machine.
-fn host(plan: &Plan, policy: &str) -> Result<host::Plan> {
-    let policy = catalog::live_policy(policy)?;
-    let (big, little) = (list::text(&plan.big), list::text(&plan.little));
-    let (machine, cpus) = live::machine(&Cores { big: Some(big), little: Some(little), ratio: Some(plan.ratio) })?;
+/// How a policy schedules the command on that machine, of which `root` has the files, if there are some: as `evenkeel run` there would.
+fn host(plan: &Plan, root: Option<&Path>, policy: Setup) -> Result<host::Plan> {
+    let (machine, cpus) = match root {
+        Some(root) => {
+            let topology = Topology::read(root).and_then(|found| found.with_powers_of_environment());
+            topology.and_then(|topology| topology.machine("this machine")).map_err(Error::msg)?
+        }
+        None => {
+            let (big, little) = (list::text(&plan.big), list::text(&plan.little));
+            live::machine(&Cores { big: Some(big), little: Some(little), ratio: Some(plan.ratio) })?
+        }
+    };
     catalog::accepted(&policy, &machine)?;
     Ok(host::Plan { machine, cpus, policy, period: host::PERIOD, timeline: false })
 }

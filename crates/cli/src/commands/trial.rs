@@ -9,6 +9,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +20,7 @@ use evenkeel_linux::trial::{Counters, Ended, Measured, Rules, STOCK, Trial, Turn
 use evenkeel_linux::{host, quote};
 use evenkeel_model::Ns;
 use indicatif::{HumanDuration, ProgressBar};
+use signal_hook::consts::SIGCONT;
 
 use self::report::Report;
 use crate::args::{Cores, Run, Try};
@@ -32,6 +35,8 @@ const FIRST_LOOK: u32 = 4;
 const SPLIT: [&str; 4] = ["libomp.so", "libomp5.so", "libiomp5.so", "libgomp"];
 /// Of these exit codes it cannot be told whether they are the program's or Evenkeel's.
 const OWN: [u8; 4] = [2, OWN_FAILURE, 126, 127];
+/// So many rounds in which Evenkeel was stopped are run again. More are the program's own doing, such as a shell's.
+const AGAIN: u32 = 10;
 
 /// A scheduler that takes part.
 struct Scheduler {
@@ -200,6 +205,8 @@ struct Job<'a> {
     limit: Option<Ns>,
     counters: Counters,
     signals: Signals,
+    /// Set when this process continues after it was stopped: that time is no program's.
+    continued: Arc<AtomicBool>,
     format: crate::args::Format,
     /// With which exit code the command ends under the kernel's own scheduler.
     usual: OnceCell<u8>,
@@ -222,6 +229,8 @@ impl std::error::Error for Signalled {}
 impl<'a> Job<'a> {
     /// Of this command, without anything special.
     fn new(command: &'a [OsString], format: crate::args::Format, asked: &'static str) -> Result<Self> {
+        let continued = Arc::default();
+        signal_hook::flag::register(SIGCONT, Arc::clone(&continued)).context("cannot listen to signals")?;
         Ok(Self {
             command,
             prepare: None,
@@ -230,6 +239,7 @@ impl<'a> Job<'a> {
             limit: None,
             counters: Counters::find(Path::new("/")),
             signals: Signals::to_pass_on().context("cannot listen to signals")?,
+            continued,
             format,
             usual: OnceCell::new(),
             asked,
@@ -246,18 +256,27 @@ impl<'a> Job<'a> {
 
     /// Returns the report, and writes the page, also of what was measured until a signal came or the program failed.
     fn measure(&self, schedulers: &[Scheduler], rules: Rules, html: Option<Target>) -> Result<String> {
-        let began = clock();
+        let mut began = clock();
         let mut trial = Trial::new(schedulers.len() - 1, rules);
         let bar = progress::slow_bar("trying", (rules.most as usize) * schedulers.len());
-        let mut longest = Ns::ZERO;
+        let (mut longest, mut again) = (Ns::ZERO, 0);
         let ended = loop {
             let Some(order) = trial.next() else { break Ok(()) };
-            let round = clock();
+            let (round, position) = (clock(), bar.position());
             if self.limit.is_some_and(|limit| round - began + longest > limit) {
                 messages::note("no further round ends within --limit");
                 break Ok(());
             }
+            self.continued.store(false, Ordering::Relaxed);
             match self.round(schedulers, &order, &bar) {
+                Ok(_) if again < AGAIN && self.continued.load(Ordering::Relaxed) => {
+                    messages::note("Evenkeel was stopped in a round (Ctrl-Z), which does not count and is run again");
+                    again += 1;
+                    bar.set_position(position);
+                    // It takes nothing of --limit either.
+                    began += clock() - round;
+                    continue;
+                }
                 Ok(ran) => trial.add(&ran),
                 Err(error) => break Err(error),
             }
@@ -329,16 +348,18 @@ impl<'a> Job<'a> {
         let code = exit_code(ended.status);
         let usual = *self.usual.get_or_init(|| code);
         // Where Evenkeel itself fails, the command may never have run.
-        if code != 0 && (!self.ignores_failure || (OWN.contains(&code) && code != usual)) {
+        if code != 0 && (!self.ignores_failure || OWN.contains(&code)) {
             if let Some(why) = scheduler.refusal() {
                 bail!("{} cannot be tried: {why}", scheduler.name);
             }
-            bail!(
-                "the command failed under {}, with exit code {code}: what it does then is no measure. See what it says: \
-                 {}; `evenkeel try --ignore-failure` takes the time of a command that always ends so",
-                scheduler.name,
-                quote::line(report::words(scheduler, self.command))
-            );
+            if !self.ignores_failure || code != usual {
+                bail!(
+                    "the command failed under {}, with exit code {code}: what it does then is no measure. See what it says: \
+                     {}; `evenkeel try --ignore-failure` takes the time of a command that always ends so",
+                    scheduler.name,
+                    quote::line(report::words(scheduler, self.command))
+                );
+            }
         }
         Ok(ended)
     }

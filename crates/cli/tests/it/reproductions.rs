@@ -157,7 +157,7 @@ fn figures_in_the_text_are_those_of_the_rows() {
     let mut wrong = String::new();
     let mut checked = 0;
     for line in include_str!("figures.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if line.ends_with(".md") {
+        if [".md", ".toml"].iter().any(|end| line.ends_with(end)) {
             page = (line.to_owned(), words(&fs::read_to_string(path(line)).unwrap()));
             continue;
         }
@@ -188,23 +188,34 @@ fn filled(phrase: &str) -> String {
     text + rest
 }
 
-/// `[published] PAPER/ROW FORMAT`, `effect PAPER/SET MACHINE POLICY WORKLOADS FORMAT`.
+/// `[published] PAPER/ROW FORMAT`, `effect PAPER/SET MACHINE POLICY WORKLOADS FORMAT`, `gap|low|high PAPER/POLICY FORMAT`.
 fn figure(value: &str) -> String {
     let (what, format) = value.rsplit_once(' ').unwrap();
-    let number = match what.strip_prefix("effect ") {
-        Some(effect) => effects(effect),
-        None => {
-            let (field, name) = what.strip_prefix("published ").map_or(("simulated", what), |name| ("published", name));
-            let (paper, id) = name.split_once('/').unwrap();
-            let row = rows(of(paper)).iter().find(|row| row["id"] == id);
-            row.unwrap_or_else(|| panic!("there is no row {name}"))[field].as_f64().unwrap()
-        }
+    let number = match what.split_once(' ') {
+        Some(("effect", effect)) => effects(effect),
+        Some(("gap", name)) => gap(name, "effect"),
+        Some((end @ ("low" | "high"), name)) => gap(name, end),
+        Some(("published", name)) => row(name, "published"),
+        _ => row(what, "simulated"),
     };
     let number = number.abs();
     match format.strip_prefix('%') {
         Some(digits) => format!("{:.*}", digits.parse().unwrap_or(0), 100.0 * number),
         None => format!("{:.*}", format.trim_start_matches('.').parse().unwrap(), number),
     }
+}
+
+fn row(name: &str, field: &str) -> f64 {
+    let (paper, id) = name.split_once('/').unwrap();
+    let row = rows(of(paper)).iter().find(|row| row["id"] == id);
+    row.unwrap_or_else(|| panic!("there is no row {name}"))[field].as_f64().unwrap()
+}
+
+/// A paper's policy against another one: the `effect`, or the `low` or `high` end of its interval.
+fn gap(name: &str, field: &str) -> f64 {
+    let (paper, against) = name.split_once('/').unwrap();
+    let gap = of(paper)["separation"].as_array().unwrap().iter().find(|gap| gap["against"] == against);
+    gap.unwrap_or_else(|| panic!("there is no gap {name}"))[field].as_f64().unwrap()
 }
 
 /// Of a workload, or the `mean`, the `least` or the `most` of several (`mean:a,b`), or of all (`mean`).
@@ -235,7 +246,16 @@ fn effects(of_what: &str) -> f64 {
     }
 }
 
-/// The command under "Big cores that take over at once".
+/// What the page says of them, although their effects are not 0.
+#[test]
+fn two_policies_are_not_told_apart_from_colab() {
+    for policy in ["gts", "pfs"] {
+        let [low, high] = ["low", "high"].map(|end| gap(&format!("colab/{policy}"), end));
+        assert!(low <= 0.0 && high >= 0.0, "{policy}: {low} to {high}");
+    }
+}
+
+/// The command under "Big cores that take over at once", and the notes that say the same.
 #[test]
 fn without_takeovers_colab_gains_as_little_as_the_page_says() {
     let groups = [("Sync", 4), ("NSync", 4), ("Comm", 4), ("Comp", 4), ("Rand", 10)];
@@ -260,6 +280,10 @@ fn without_takeovers_colab_gains_as_little_as_the_page_says() {
         "turnaround falls by {all}, by {blamed} if big cores take over only threads that others wait for (`colab:takeover=blamed`), and by {none} if they take none"
     );
     assert!(page.contains(&expected), "not in the page: {expected}");
+    let notes = fs::read_to_string(path("experiments/colab.toml")).unwrap();
+    for note in notes.split("with colab:takeover=none it is ").skip(1) {
+        assert!(note.starts_with(&format!("{none} over all mixes")), "not {none}: {note:.30}");
+    }
 }
 
 /// A simulated amount over the published one, less one, of the rows of the work-stealing paper that `keep` accepts.

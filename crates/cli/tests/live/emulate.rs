@@ -175,6 +175,27 @@ fn a_program_finds_the_emulated_machine_instead_of_this_one() {
     assert!(!std::path::Path::new(folder.trim()).exists(), "{folder}");
 }
 
+/// All cores of that machine are alike. Notes may come before the account.
+#[test(emulation)]
+fn a_policy_knows_the_machine_as_evenkeel_run_does_there() {
+    let types = |words: &[&str]| {
+        let said = text(&emulate(&[&["1B1L", "--dvfs=x5560-4B"][..], words].concat()).stderr);
+        let account = &said[said.find('{').unwrap_or_else(|| panic!("{said}"))..];
+        let account = serde_json::Deserializer::from_str(account).into_iter::<Value>().next().unwrap().unwrap();
+        account["core_types"].clone()
+    };
+    let evenkeel = assert_cmd::cargo::cargo_bin!("evenkeel").to_str().unwrap();
+    let within = types(&["-q", "--", evenkeel, "run", "--policy", "pfs", "--format", "json", "--", "true"]);
+    assert_eq!(within.as_array().unwrap().len(), 1, "{within}");
+    assert_eq!(types(&["--policy", "pfs", "--format", "json", "--", "true"]), within);
+}
+
+#[test(emulation)]
+fn a_policy_schedules_big_cores_alone() {
+    let output = emulate(&["1B", "--dvfs", "--policy", "pfs", "-q", "--", "true"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
 #[test(emulation)]
 fn a_policy_schedules_the_command_on_that_machine() {
     let output = emulate(&["1B1L:3", "--policy", "gts", "--", "sh", "-c", "exit 3"]);

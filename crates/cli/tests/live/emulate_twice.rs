@@ -131,6 +131,23 @@ fn two_on_the_same_cpus_say_that_their_figures_are_of_neither() {
     );
 }
 
+/// It may not use SCHED_FIFO, so that it slows nothing down.
+#[test(emulation)]
+fn one_that_is_refused_spoils_no_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = Session::start(&["1B1L"], folder.path().join("one.json"));
+    // Root loses the privilege with the bounding set.
+    let line = "ulimit -r 0; [ $(id -u) != 0 ] || by='setpriv --bounding-set=-sys_nice'; \
+                exec $by \"$0\" emulate 1B1L -- true";
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-c", line]).arg(assert_cmd::cargo::cargo_bin!("evenkeel")).output().unwrap();
+    let refusal = String::from_utf8(output.stderr).unwrap();
+    assert!(refusal.contains("may not use SCHED_FIFO"), "{refusal}");
+    one.finish();
+    let said = fs::read_to_string(folder.path().join("one.err")).unwrap();
+    assert!(!said.contains("another `evenkeel emulate`"), "{said}");
+}
+
 #[test(emulation)]
 fn each_has_only_its_own_cpus() {
     let folder = tempfile::tempdir().unwrap();

@@ -178,17 +178,59 @@ fn programs_of_gcc_have_more_threads_where_cores_are_faster() {
     assert!(equal == plain && !said.contains("of 4 threads"), "{said}");
 }
 
-/// A library that alone can see libgomp, and says how many threads it wants.
+/// A library that alone can see libgomp, and says how many threads it wants. Its functions leave no trace where they end with a call.
 #[test(two_cpus)]
 fn a_region_of_gcc_s_with_its_own_number_of_threads_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let loops = compiled(folder.path(), "gcc", "openmp_loops", &["-fopenmp", "-shared", "-fPIC"]);
+    let options = ["-fopenmp", "-shared", "-fPIC", "-foptimize-sibling-calls"];
+    let loops = compiled(folder.path(), "gcc", "openmp_loops", &options);
     let program = compiled(folder.path(), "gcc", "openmp_beside", &["-pthread"]);
     let (plain, _) = run(Command::new(&program).arg(&loops));
     let mut command = Command::new(&program);
     command.arg(&loops).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
     let (under, said) = run(&mut command);
     assert_eq!(under, plain, "{said}");
+}
+
+/// What a program of GCC's prints that does this, by itself and with the library, and what the library says.
+fn teams(does: &[&str]) -> (String, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "gcc", "openmp_teams", &["-fopenmp"]);
+    let (plain, _) = run(Command::new(&program).args(does));
+    let mut command = Command::new(&program);
+    command.args(does).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+    let (under, said) = run(&mut command);
+    (plain, under, said)
+}
+
+/// Such as of a program that is one long region.
+#[test(two_cpus)]
+fn threads_of_gcc_s_are_bound_from_the_first_run_of_a_region_on() {
+    let (plain, under, _) = teams(&["once"]);
+    assert!(!plain.ends_with("at most 1 CPUs\n"), "{plain}");
+    assert_eq!(under, "4 threads, each on at most 1 CPUs\n");
+}
+
+#[test(two_cpus)]
+fn regions_of_gcc_s_inside_a_region_have_as_many_threads_as_without_the_library() {
+    // Also where a program says how many it wants, and that is as many as the library's teams have.
+    for does in [&["inside"][..], &["inside", "4"], &["inside", "3"]] {
+        let (plain, under, _) = teams(does);
+        assert_eq!(under, plain, "{does:?}");
+    }
+}
+
+#[test(two_cpus)]
+fn a_number_of_threads_that_fortran_says_in_eight_bytes_is_seen() {
+    let (plain, under, _) = teams(&["eight bytes"]);
+    assert_eq!(under, plain);
+}
+
+/// They are not said to have more threads than is good for them.
+#[test(two_cpus)]
+fn nothing_is_said_of_short_regions_whose_number_of_threads_the_program_chooses() {
+    let (_, _, said) = teams(&["own number"]);
+    assert_eq!(said, "");
 }
 
 #[test(libomp)]

@@ -44,6 +44,17 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", dlerror());
         return 1;
     }
+    int (*room)(void) = (int (*)(void))dlsym(library, "room"), (*team)(void) = (int (*)(void))dlsym(library, "team");
+    void (*limit)(int) = (void (*)(int))dlsym(library, "limit");
+    if (!room || !team || !limit) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    // What is asked first, before any region has begun.
+    int places = room();
+    printf("a team has %s threads as there are places\n", team() == places ? "as many" : "not as many");
+    limit(3);
+    printf("one of 3 has %d\n", team());
     for (int round = 0; round < 12; round++) {
         int fewest;
         printf("sum: %ld\n", loop(N, &fewest));

@@ -1,6 +1,25 @@
-// A loop in a library.
+// A loop in a library, and what else of OpenMP a program may want of it.
 #define _GNU_SOURCE
+#include <omp.h>
 #include <sched.h>
+
+// Calls at the end, which a compiler may make jumps.
+int room(void) {
+    return omp_get_max_threads();
+}
+
+void limit(int threads) {
+    omp_set_num_threads(threads);
+}
+
+// How many threads a region has.
+int team(void) {
+    int threads = 0;
+#pragma omp parallel
+#pragma omp single
+    threads = omp_get_num_threads();
+    return threads;
+}
 
 // Returns the sum, and the fewest CPUs that a thread may run on.
 long loop(int n, int *fewest) {

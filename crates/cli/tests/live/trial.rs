@@ -139,9 +139,13 @@ fn a_failure_that_the_command_never_has_is_evenkeel_s() {
     let program = assert_cmd::cargo::cargo_bin!("evenkeel").display().to_string();
     let within =
         [&["run", "-q"], &CORES[..], &["--", &program, "try", "--policy", "pfs", "--rounds", "2"], &CORES].concat();
-    let output = run(&[&within[..], &["--", "true"]].concat());
-    let said = text(&output.stderr);
-    assert!(said.contains("pfs cannot be tried: ") && said.contains("another Evenkeel"), "{said}");
+    // Also where the command always ends with the code of Evenkeel's own failure.
+    for command in [&["--", "true"][..], &["--ignore-failure", "--", "sh", "-c", "exit 2"]] {
+        let output = run(&[&within[..], command].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("pfs cannot be tried: ") && said.contains("another Evenkeel"), "{said}");
+    }
     let output = run(&["run", "--ab", "2", "--trace", "x.pftrace", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -223,6 +227,28 @@ fn a_signal_for_the_program_reaches_it_and_ends_nothing_else() {
     assert!(evenkeel_testing::kill("-USR1", &[running.id().to_string()]));
     let output = running.wait_with_output().unwrap();
     assert!(output.status.success() && runs() == 7, "{} {}", runs(), text(&output.stderr));
+}
+
+/// The time for which it was stopped is no scheduler's.
+#[test(two_cpus)]
+fn a_round_in_which_evenkeel_was_stopped_is_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, runs) = counts(folder.path());
+    let (file, released) = (folder.path().join("runs"), folder.path().join("released"));
+    let (file, until) = (file.display(), released.display());
+    let waits = format!("[ $(wc -l <{file}) -ne 4 ] || until [ -e {until} ]; do sleep 0.02; done");
+    let mut command = evenkeel(&[&["run", "--ab", "2"], &CORES[..], &["--", "sh", "-c"]].concat());
+    command.arg(format!("{script}; {waits}"));
+    let running = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("the second round", || runs() == 4);
+    for signal in ["-STOP", "-CONT"] {
+        assert!(evenkeel_testing::kill(signal, &[running.id().to_string()]));
+    }
+    fs::write(&released, "").unwrap();
+    let output = running.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("2 rounds"), "{said}");
+    assert_eq!((said.matches("does not count and is run again").count(), runs()), (1, 7), "{said}");
 }
 
 /// A program that loads an OpenMP library is tried with `--openmp`, too, also where a script starts it.

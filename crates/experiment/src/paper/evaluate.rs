@@ -4,6 +4,7 @@
 //! over core orders (COLAB 5.1) and seeds, its effect is that value against the baseline's, as the figures normalise. What a text
 //! reads off two averages of a figure is the one against the other ([`Aggregate::OfMeans`]).
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use statrs::statistics::Statistics;
@@ -107,21 +108,23 @@ fn aggregate(published: &Published, by_machine: BTreeMap<&str, Vec<f64>>) -> Opt
             Some(if all.len().is_multiple_of(2) { (all[middle - 1] + upper) / 2.0 } else { upper })
         }
         Aggregate::Largest => all.into_iter().reduce(f64::max),
-        Aggregate::ThirdLargest => {
-            all.sort_by(|a, b| b.total_cmp(a));
-            all.get(2).copied()
-        }
+        Aggregate::ThirdLargest => ranked(all, |a, b| b.total_cmp(a), 2),
+        Aggregate::FourthLargest => ranked(all, |a, b| b.total_cmp(a), 3),
         Aggregate::Smallest => all.into_iter().reduce(f64::min),
-        Aggregate::SecondSmallest => {
-            all.sort_by(f64::total_cmp);
-            all.get(1).copied()
-        }
+        Aggregate::SecondSmallest => ranked(all, f64::total_cmp, 1),
+        Aggregate::SecondFarthest => ranked(all, |a, b| b.ln().abs().total_cmp(&a.ln().abs()), 1),
         Aggregate::Best | Aggregate::BestGeomean | Aggregate::WorstGeomean => {
             let best = published.aggregate != Aggregate::WorstGeomean;
             let most = published.metric.more_is_better() == best;
             means().reduce(if most { f64::max } else { f64::min })
         }
     }
+}
+
+/// The value at a place of an order.
+fn ranked(mut values: Vec<f64>, order: fn(&f64, &f64) -> Ordering, place: usize) -> Option<f64> {
+    values.sort_by(order);
+    values.get(place).copied()
 }
 
 /// The workloads, machines and programs that a row is about.

@@ -203,10 +203,14 @@ pub enum Aggregate {
     Largest,
     /// The third largest of them: "three of them more than".
     ThirdLargest,
+    /// The fourth largest of them: "five of eight less than".
+    FourthLargest,
     /// The smallest of them.
     Smallest,
     /// The smallest but one of them: "all but one".
     SecondSmallest,
+    /// The ratio that is farthest from 1 but one, up or down: "similar in most" of three.
+    SecondFarthest,
     /// The mean over the workloads of each machine, on the machine where that is best.
     Best,
     /// The geometric mean, on the machine where that is best.

@@ -92,14 +92,30 @@ fn work_calibrated_on_a_little_core_is_the_same_work_in_every_order_and_on_big_c
 }
 
 #[test]
-fn equal_programs_share_one_reference_run() {
+fn equal_programs_at_the_same_place_share_one_reference_run() {
     let mix = |name: &str, programs: [&str; 2]| Workload {
         name: name.into(),
         programs: programs.map(|name| workload(name, Calibration::Biggest).programs.remove(0)).into(),
         ..Workload::default()
     };
     let plan = plan(vec![mix("one", ["a", "b"]), mix("two", ["b", "b"])]);
-    assert_eq!(Runner::new(plan, &Control::default()).unwrap().alone.len(), 2);
+    assert_eq!(Runner::new(plan, &Control::default()).unwrap().alone.len(), 3);
+}
+
+/// Alone the second thread of a mix is the first.
+#[test]
+fn a_program_does_the_same_alone_as_among_others() {
+    let varying = |name: &str| {
+        let mut program = workload(name, Calibration::Biggest).programs.remove(0);
+        let work = Work::Time(Ns::from_ms(30));
+        program.threads[0].ops = vec![Op::Compute { phase: PhaseId(0), work, spread: Spread::Exponential }];
+        program
+    };
+    let mix = Workload { name: "mix".into(), programs: ["a", "b"].map(varying).into(), ..Workload::default() };
+    let plan = Plan { machines: vec![machine().symmetric(CoreTypeId(0))], ..plan(vec![mix]) };
+    let control = Control::default();
+    let runs = Runner::new(plan, &control).unwrap().run_all(&control).unwrap().runs;
+    assert!(!runs.is_empty() && runs.iter().all(|run| run.measurement.h_antt == 1.0), "{runs:?}");
 }
 
 #[test]

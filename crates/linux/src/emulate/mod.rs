@@ -304,9 +304,7 @@ impl Emulation {
         let continued = Arc::default();
         let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&continued));
         let occupied = plan.occupied();
-        let cpus: Vec<u16> = occupied.iter().map(|(cpu, _, _)| *cpu).collect();
-        let neighbours = Neighbours::of(&cpus).ok();
-        let mut emulation = Self { threads: Vec::new(), watcher: None, neighbours, continued };
+        let mut emulation = Self { threads: Vec::new(), watcher: None, neighbours: None, continued };
         let began = clock();
         let mut clocked = Vec::new();
         for (number, (cpu, ratio, core)) in (0..).zip(&occupied) {
@@ -318,6 +316,9 @@ impl Emulation {
         if let Some(clocks) = &plan.clocks {
             emulation.watcher = Some(Watcher::start(&clocks.machine, clocked).map_err(Error::Files)?);
         }
+        // Last, since one that is refused spoils nothing that others measure.
+        let cpus: Vec<u16> = occupied.iter().map(|(cpu, _, _)| *cpu).collect();
+        emulation.neighbours = Neighbours::of(&cpus).ok();
         Ok(emulation)
     }
 

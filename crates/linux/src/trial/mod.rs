@@ -159,6 +159,11 @@ impl Trial {
         self.difference(of, STOCK)?.interval_among(self.among())
     }
 
+    /// The same of energy.
+    pub fn energy_interval(&self, of: usize) -> Option<(f64, f64)> {
+        self.energy_difference(of)?.interval_among(self.among())
+    }
+
     /// What is known of a scheduler, against the kernel's own.
     pub fn verdict(&self, of: usize) -> Verdict {
         let margin = self.rules.margin;

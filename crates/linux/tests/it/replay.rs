@@ -289,7 +289,7 @@ fn what_threads_take_from_queues_is_taken_anew() {
     let ferret = started(evenkeel_workload::by_name("ferret:4").unwrap());
     // With more workers than cores a wake-up preempts one of them or not by a nanosecond.
     let farms = [(2, 0.02), (3, 0.02), (4, 0.02), (6, 0.04)].map(|(workers, most)| (farm(workers), workers, most));
-    let programs = farms.into_iter().chain([(ferret, 16, 0.07)]);
+    let programs = farms.into_iter().chain([(ferret, 16, 0.13)]);
     for (workload, takers, most) in programs {
         let mut tap = Tap::default();
         play(&there, &workload, "cfs", &mut tap).unwrap();

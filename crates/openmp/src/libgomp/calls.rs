@@ -1,9 +1,10 @@
 //! The functions of libgomp in whose place this library's are called. Their types are those of libgomp/libgomp_g.h in GCC, and of OpenMP 5.0, 3.2.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::sync::atomic::Ordering;
 
 use super::caller::with_caller;
-use super::{Code, Gomp, Set, TOLD, of};
+use super::{CHOSEN, Code, Gomp, Set, TOLD, of};
 use crate::real::{Real, Replaced};
 
 /// Functions that begin a region: with its code, its data and how many threads it is to have (0: as many as there are), and more, of which one
@@ -22,11 +23,12 @@ macro_rules! begins {
             // SAFETY: the type of the function of this name.
             let function = unsafe { real.function::<Function>() };
             let gomp = of(real);
+            let threads = gomp.map_or(threads, |gomp| gomp.inner(threads));
             $(let $replaced = gomp.map_or($replaced, |gomp| ($by)(gomp, threads));)?
             // SAFETY: the caller's promise; code and data are the caller's own, or do what they do.
             let fork = |code, data| unsafe { function(code, data, threads, $($more),*) };
             match gomp {
-                Some(gomp) => gomp.region(code, data, fork),
+                Some(gomp) => gomp.region(code, data, threads, fork),
                 None => fork(code, data),
             }
         }
@@ -64,11 +66,13 @@ pub unsafe extern "C" fn GOMP_parallel_reductions(
     type Function = unsafe extern "C" fn(Code, *mut c_void, c_uint, c_uint) -> c_uint;
     // SAFETY: the type of the function of this name.
     let function = unsafe { real.function::<Function>() };
+    let gomp = of(real);
+    let threads = gomp.map_or(threads, |gomp| gomp.inner(threads));
     // SAFETY: the caller's promise; code and data are the caller's own, or do what they do and begin alike.
     let fork = |code, data| unsafe { function(code, data, threads, flags) };
-    match of(real) {
+    match gomp {
         // SAFETY: the caller's promise.
-        Some(gomp) => gomp.region_of(code, data, unsafe { data.cast::<*mut c_void>().read() }, fork),
+        Some(gomp) => gomp.region_of(code, data, unsafe { data.cast::<*mut c_void>().read() }, threads, fork),
         None => fork(code, data),
     }
 }
@@ -102,8 +106,11 @@ extern "C" fn processors(caller: *const c_void) -> c_int {
 
 extern "C" fn set_threads(threads: c_int, caller: *const c_void) {
     let Some(real) = SET_THREADS.find(caller) else { return };
-    if of(real).is_some() {
+    if let Some(gomp) = of(real) {
         TOLD.set(true);
+        if threads == gomp.threads as c_int {
+            CHOSEN.store(true, Ordering::Relaxed);
+        }
     }
     // SAFETY: the type of the function, called with what this was given.
     unsafe { real.function::<Set>()(threads) };
@@ -117,9 +124,18 @@ extern "C" fn set_threads_at(threads: *const c_int, caller: *const c_void) {
     }
 }
 
+/// The same of an integer of eight bytes, which libgomp cuts to what fits.
+extern "C" fn set_threads_at_8(threads: *const i64, caller: *const c_void) {
+    // SAFETY: the caller's own number.
+    if let Some(threads) = unsafe { threads.as_ref() } {
+        set_threads((*threads).clamp(c_int::MIN.into(), c_int::MAX.into()) as c_int, caller);
+    }
+}
+
 with_caller!(omp_get_max_threads() -> c_int => max_threads, "rdi", "x0");
 with_caller!(omp_get_max_threads_() -> c_int => max_threads, "rdi", "x0");
 with_caller!(omp_get_num_procs() -> c_int => processors, "rdi", "x0");
 with_caller!(omp_get_num_procs_() -> c_int => processors, "rdi", "x0");
 with_caller!(omp_set_num_threads(c_int) => set_threads, "rsi", "x1");
 with_caller!(omp_set_num_threads_(*const c_int) => set_threads_at, "rsi", "x1");
+with_caller!(omp_set_num_threads_8_(*const i64) => set_threads_at_8, "rsi", "x1");

@@ -16,6 +16,7 @@ use std::env;
 use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::ptr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cores::{self, Cores};
 use crate::dynamic;
@@ -39,6 +40,8 @@ struct Gomp {
     cores: &'static Cores,
     /// How many threads a team has, if the program does not say otherwise.
     threads: usize,
+    /// How many it would have without this library.
+    plain: c_uint,
     max_threads: Ask,
     processors: Ask,
     set_threads: Set,
@@ -51,6 +54,9 @@ struct Gomp {
 
 static GOMP: OnceLock<Option<Gomp>> = OnceLock::new();
 
+/// Whether the program has itself asked for as many threads as teams have here, so that this number is its own.
+static CHOSEN: AtomicBool = AtomicBool::new(false);
+
 thread_local! {
     /// Whether this thread knows how many threads it begins regions with.
     static TOLD: Cell<bool> = const { Cell::new(false) };
@@ -60,6 +66,11 @@ thread_local! {
 fn of(function: Real) -> Option<&'static Gomp> {
     let gomp = GOMP.get_or_init(|| Gomp::new(function)).as_ref()?;
     (gomp.library == function.library).then_some(gomp)
+}
+
+/// Where the libgomp begins whose teams are larger.
+pub fn library() -> Option<usize> {
+    GOMP.get()?.as_ref().map(|gomp| gomp.library)
 }
 
 /// At the end of the process.
@@ -93,12 +104,14 @@ impl Gomp {
         // SAFETY: functions of these names have these types (OpenMP 5.0, 3.2).
         let gomp = unsafe {
             let ask = |name| Some(function.beside(name)?.function::<Ask>());
+            let processors = ask(c"omp_get_num_procs")?;
             Self {
                 library: function.library,
                 cores,
                 threads: team(&speeds),
+                plain: c_uint::try_from(Self::ask(processors)).ok()?,
                 max_threads: ask(c"omp_get_max_threads")?,
-                processors: ask(c"omp_get_num_procs")?,
+                processors,
                 set_threads: function.beside(c"omp_set_num_threads")?.function::<Set>(),
                 level: ask(c"omp_get_level")?,
                 nested: ask(c"omp_get_nested")?,
@@ -136,9 +149,25 @@ impl Gomp {
         Self::ask(self.level) == 0 && Self::ask(self.team_count) == 1
     }
 
-    /// Has `fork` begin a region with this code and data, or with others that do the same with each thread on its core.
-    fn region<T>(&self, code: Code, data: *mut c_void, fork: impl FnOnce(Code, *mut c_void) -> T) -> T {
-        self.region_of(code, data, ptr::null_mut(), fork)
+    /// How many threads a region is to have for which the program says so many (0: none). Threads inherit the number that this library has told, which
+    /// is not meant for regions inside regions: these have as many as without it.
+    fn inner(&self, threads: c_uint) -> c_uint {
+        let told = threads == 0
+            && Self::ask(self.level) != 0
+            && Self::ask(self.max_threads) == self.threads as c_int
+            && !CHOSEN.load(Ordering::Relaxed);
+        if told { self.plain } else { threads }
+    }
+
+    /// Has `fork` begin a region with this code, data and number of threads, or with others that do the same with each thread on its core.
+    fn region<T>(
+        &self,
+        code: Code,
+        data: *mut c_void,
+        threads: c_uint,
+        fork: impl FnOnce(Code, *mut c_void) -> T,
+    ) -> T {
+        self.region_of(code, data, ptr::null_mut(), threads, fork)
     }
 
     /// The same, with data of which `fork` reads the first word.
@@ -147,6 +176,7 @@ impl Gomp {
         code: Code,
         data: *mut c_void,
         first: *mut c_void,
+        threads: c_uint,
         fork: impl FnOnce(Code, *mut c_void) -> T,
     ) -> T {
         self.tell();
@@ -155,7 +185,10 @@ impl Gomp {
             // The threads that it starts inherit where this one may run.
             return if Self::ask(self.nested) != 0 { self.cores.released(forked) } else { forked() };
         }
-        let mut team = begins_all().then(|| Team::new(code as usize, self.cores, self.cores.all.len())).flatten();
+        let asked = if threads == 0 { Self::ask(self.max_threads) } else { threads as c_int };
+        // Nothing is learnt of a team whose size is the program's own, but which thread has begun it.
+        let own = begins_all() && asked == self.threads as c_int;
+        let mut team = own.then(|| Team::new(code as usize, self.cores, self.cores.all.len())).flatten();
         if let Some(team) = team.take_if(|team| team.is_brief()) {
             let result = fork(code, data);
             team.lasted();

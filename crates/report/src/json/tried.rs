@@ -48,7 +48,7 @@ pub struct TriedScheduler<'a> {
     pub energy_j: Option<f64>,
     /// How much more energy it took than the kernel's own in the same round, as a share.
     pub energy_against_stock: Option<f64>,
-    /// The lower end of its 95 % interval.
+    /// The lower end of its interval: those of all schedulers, at all looks, hold with 95 %.
     pub energy_low: Option<f64>,
     /// The upper end.
     pub energy_high: Option<f64>,

@@ -22,6 +22,15 @@ impl Scheduler {
         }
     }
 
+    /// A thread whose class has changed may have to leave its core to the real-time one that waits there. One that may not stay leaves anyway.
+    pub(super) fn give_way_to_real_time(&mut self, thread: ThreadId) {
+        let core = self.state.thread(thread).core;
+        let runs = self.state.core(core).current == Some(thread) && self.may_run(thread, core);
+        if let Some(first) = self.state.core(core).queue.first_real_time().filter(|_| runs) {
+            self.check_preemption(first, core);
+        }
+    }
+
     /// Whether the running thread gives way to a fair one that waits for its core.
     pub(super) fn preempt_at_tick(&mut self, core: CoreId) {
         let s = &self.state;

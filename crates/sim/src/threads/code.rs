@@ -101,6 +101,7 @@ pub(crate) struct Code {
 /// The objects of a program among those of the workload.
 #[derive(Clone, Debug)]
 pub(crate) struct Extent {
+    pub threads: Range<usize>,
     pub locks: Range<usize>,
     pub barriers: Range<usize>,
     pub queues: Range<usize>,
@@ -110,6 +111,8 @@ pub(crate) struct Extent {
     pub events: Range<usize>,
     pub timers: Range<usize>,
     pub runtimes: Range<usize>,
+    /// Number of the program among those that draw from the run's seed.
+    pub stream: u64,
 }
 
 /// A thread of the flattened workload.
@@ -137,6 +140,14 @@ impl ThreadCode {
 }
 
 impl Code {
+    /// The seed of what a thread draws, or its runtime system. It depends on the program and on the thread's place there, so that a program
+    /// does the same alone. Of each kind of stream, by its factor, a thread has one.
+    pub(crate) fn seed(&self, thread: usize, of_run: u64, factor: u64) -> u64 {
+        let program = &self.extents[self.threads[thread].program];
+        let place = (thread - program.threads.start) as u64;
+        of_run ^ program.stream.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ (place + 1).wrapping_mul(factor)
+    }
+
     /// The number of a phase, a new one if its code and memory are new.
     pub(crate) fn phase(&mut self, behaviour: Behaviour, memory: Memory) -> u32 {
         let known = self.behaviours.iter().zip(&self.memory).position(|known| known == (&behaviour, &memory));

@@ -10,6 +10,8 @@ pub(crate) struct Core {
     pub since: Ns,
     /// Overhead that the current thread has yet to sit out: switch, cold caches, noise.
     pub stall: Ns,
+    /// How much of that the thread's own operations cost, which it takes along if it leaves the core before.
+    pub owed: Ns,
     /// When the current computation completes.
     pub done_at: Ns,
     /// When the scheduler's next tick is; never on an idle core.

@@ -105,9 +105,7 @@ impl<'a> Engine<'a> {
     ) -> Result<Self, Error> {
         let calibrate = |program: &_, behaviour: &_, work| instructions(origin, program, behaviour, work);
         let code = lower(workload, origin, &calibrate).map_err(Error::Invalid)?;
-        let new = |(index, thread): (usize, &crate::threads::code::ThreadCode)| {
-            Thread::new(index, thread.program, thread.slots, machine.core_types.len(), options.seed)
-        };
+        let new = |index| Thread::new(&code, index, machine.core_types.len(), options.seed);
         let mut unfinished = vec![0; workload.programs.len()];
         let at_start = |thread: &&crate::threads::code::ThreadCode| thread.start != Start::Spawned;
         for thread in code.threads.iter().filter(at_start) {
@@ -124,7 +122,7 @@ impl<'a> Engine<'a> {
             observer,
             sched,
             objects: Objects::new(&code),
-            threads: code.threads.iter().enumerate().map(new).collect(),
+            threads: (0..code.threads.len()).map(new).collect(),
             runtimes: code.runtimes.iter().map(|runtime| Runtime::new(&code, runtime, options.seed)).collect(),
             cores: machine.cores.iter().map(|_| Core::default()).collect(),
             due: Earliest::new(machine.cores.len()),
@@ -374,6 +372,7 @@ impl<'a> Engine<'a> {
         let c = &mut self.cores[core.index()];
         let Some(thread) = c.current.take() else { return };
         c.stall = Ns::ZERO;
+        self.threads[thread.index()].owes += std::mem::take(&mut c.owed);
         c.left = self.now;
         if let Some(beside) =
             self.beside.as_mut().filter(|_| self.machine.cores[core.index()].core_type == CoreTypeId(0))

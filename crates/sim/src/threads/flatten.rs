@@ -58,6 +58,7 @@ impl<'a> Flatten<'a> {
     pub(crate) fn extent(&self, code: &Code) -> Extent {
         let range = |first: u32, end: usize| first as usize..end;
         Extent {
+            threads: range(self.threads, code.threads.len()),
             locks: range(self.locks, code.locks.len()),
             barriers: range(self.barriers, code.barriers.len()),
             queues: range(self.queues, code.queues.len()),
@@ -67,6 +68,7 @@ impl<'a> Flatten<'a> {
             events: range(self.events, code.events.len()),
             timers: range(self.timers, code.timers),
             runtimes: range(self.runtime, code.runtimes.len()),
+            stream: self.program.stream.map_or(code.extents.len() as u64, u64::from),
         }
     }
 

@@ -36,6 +36,7 @@ impl Engine<'_> {
         let t = &mut self.threads[thread.index()];
         let overhead = c.stall.min(elapsed);
         c.stall -= overhead;
+        c.owed = c.owed.min(c.stall);
         c.overhead += overhead;
         c.busy += elapsed;
         let ran = elapsed - overhead;
@@ -172,7 +173,9 @@ impl Engine<'_> {
         let c = &mut self.cores[core.index()];
         let Some(thread) = c.current else { return };
         let t = &mut self.threads[thread.index()];
-        c.stall += std::mem::take(&mut t.owes);
+        let owes = std::mem::take(&mut t.owes);
+        c.owed += owes;
+        c.stall += owes;
         let t = &self.threads[thread.index()];
         let rate = match t.phase {
             SPIN => 1.0,

@@ -22,6 +22,11 @@ impl Engine<'_> {
         let t = &mut self.threads[thread.index()];
         t.pc = self.code.threads[thread.index()].entry;
         t.home = None;
+        if t.last_core.take().is_some() {
+            // Its cores switch to another thread than the one that it was.
+            self.cores.iter_mut().filter(|core| core.last == Some(thread)).for_each(|core| core.last = None);
+        }
+        (t.taken, t.cold) = (false, false);
         t.owes = Ns::ZERO;
         t.polls = None;
         t.started = self.now;
@@ -127,15 +132,11 @@ impl Engine<'_> {
         self.stop(core, Stop::Exited);
         self.requests.vacated(core);
         self.remove(thread);
-        let mut joiners = std::mem::take(&mut self.threads[thread.index()].joiners);
-        for joiner in joiners.drain(..) {
-            self.wake(joiner, Some(thread));
-        }
-        self.threads[thread.index()].joiners = joiners;
-        // After that, so that waits for it are not blamed on its next life.
         if self.threads[thread.index()].respawns > 0 {
             self.threads[thread.index()].respawns -= 1;
             self.spawn(thread, thread);
+        } else {
+            self.wake_joiners(thread);
         }
         let program = self.threads[thread.index()].program;
         let counts = self.code.threads[thread.index()].counts_for_the_end();
@@ -154,6 +155,15 @@ impl Engine<'_> {
             }
         }
         self.end_run();
+    }
+
+    /// A thread has exited as often as it was spawned.
+    fn wake_joiners(&mut self, thread: ThreadId) {
+        let mut joiners = std::mem::take(&mut self.threads[thread.index()].joiners);
+        for joiner in joiners.drain(..) {
+            self.wake(joiner, Some(thread));
+        }
+        self.threads[thread.index()].joiners = joiners;
     }
 
     /// Starts the threads of a program that has ended as they were started first.

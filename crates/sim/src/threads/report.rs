@@ -9,7 +9,7 @@ use crate::threads::engine::Engine;
 use crate::threads::error::Error;
 use crate::threads::outcome::{CoreOutcome, Ended, Outcome, ProgramOutcome, QueueOutcome, ThreadOutcome};
 use crate::threads::step::ENDLESS;
-use crate::threads::thread::{On, RunState};
+use crate::threads::thread::{On, RunState, Thread};
 
 /// How many threads an error lists.
 const LISTED: usize = 8;
@@ -175,7 +175,7 @@ pub(crate) fn stranger(engine: &Engine<'_>, thread: ThreadId, lock: u32) -> Erro
 
 /// The outcome of a run that came to its end.
 pub(crate) fn outcome(engine: Engine<'_>) -> Outcome {
-    let thread = |(index, t): (usize, &crate::threads::thread::Thread)| ThreadOutcome {
+    let thread = |(index, t): (usize, &Thread)| ThreadOutcome {
         id: ThreadId(index as u32),
         program: ProgramId(t.program as u32),
         name: engine.code.threads[index].name.clone(),
@@ -191,7 +191,8 @@ pub(crate) fn outcome(engine: Engine<'_>) -> Outcome {
     };
     let threads: Vec<ThreadOutcome> = engine.threads.iter().enumerate().map(thread).collect();
     let seed = engine.options.seed;
-    let drawn = engine.options.noise || engine.threads.iter().enumerate().any(|(index, t)| t.has_drawn(index, seed));
+    let has_drawn = |(index, t): (usize, &Thread)| t.has_drawn(&engine.code, index, seed);
+    let drawn = engine.options.noise || engine.threads.iter().enumerate().any(has_drawn);
     let program = |(index, program): (usize, &evenkeel_workload::Program)| ProgramOutcome {
         id: ProgramId(index as u32),
         name: program.name.clone(),

@@ -2,6 +2,8 @@
 
 use evenkeel_model::{CoreId, CoreSet, Instructions, Ns, ThreadId};
 
+use crate::threads::code::Code;
+
 /// Where a thread is, in the simulator's own books: the truth that the scheduler is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunState {
@@ -88,14 +90,16 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(crate) fn new(index: usize, program: usize, slots: u32, core_types: usize, seed: u64) -> Self {
+    /// The thread of this number, of a run with this seed.
+    pub(crate) fn new(code: &Code, index: usize, core_types: usize, seed: u64) -> Self {
         // One stream of draws a thread, so that what a thread does never depends on how it was scheduled.
-        let seed = seed ^ (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let seed = code.seed(index, seed, 0x9e37_79b9_7f4a_7c15);
+        let thread = &code.threads[index];
         Self {
-            program,
+            program: thread.program,
             state: RunState::Absent,
             pc: 0,
-            slots: vec![0; slots as usize],
+            slots: vec![0; thread.slots as usize],
             takes_at: 0,
             remaining: 0,
             phase: SPIN,
@@ -143,8 +147,8 @@ impl Thread {
     }
 
     /// Whether it, the thread of this number, has drawn anything from the seed. Whatever runs a task has its draws.
-    pub(crate) fn has_drawn(&self, index: usize, seed: u64) -> bool {
-        let fresh = Self::new(index, self.program, 0, 0, seed);
+    pub(crate) fn has_drawn(&self, code: &Code, index: usize, seed: u64) -> bool {
+        let fresh = Self::new(code, index, 0, seed);
         self.draws != fresh.draws || self.noise != fresh.noise
     }
 }

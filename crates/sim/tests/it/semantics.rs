@@ -218,6 +218,53 @@ fn a_real_time_thread_preempts_and_runs_first() {
     assert_eq!((exits(&outcome), outcome.preemptions), (vec![13, 5], 2), "at its start and when it wakes");
 }
 
+fn real_time(priority: u8, ops: Vec<Op>) -> Thread {
+    let class = evenkeel_workload::program::Class::RealTime { priority };
+    Thread { sched: SchedParams { class, ..SchedParams::default() }, ..thread("rt", ops) }
+}
+
+#[test]
+fn a_thread_that_gives_up_its_priority_gives_way_to_a_real_time_thread() {
+    let first = real_time(10, vec![compute(5), Op::Set(SchedParams::default()), compute(20)]);
+    let p = program("p", vec![first, real_time(5, vec![compute(10)])]);
+    assert_eq!(exits(&on(&machine(0, 1), p)), [35, 15]);
+}
+
+/// The real-time thread waits (1 ms when it continues). The other one pays for waking it, though it is preempted before it has.
+#[test]
+fn a_preempted_thread_still_pays_for_its_operations() {
+    let mut costly = machine(0, 1);
+    costly.costs.futex = Ns::from_ms(1);
+    let fair = thread("fair", vec![compute(1), Op::Post(SemaphoreId(0)), compute(1)]);
+    let mut p = program("p", vec![fair, real_time(10, vec![Op::Acquire(SemaphoreId(0)), compute(1)])]);
+    p.semaphores.push(Semaphore { name: "s".into(), count: 0 });
+    assert_eq!(exits(&on(&costly, p)), [5, 3]);
+}
+
+#[test]
+fn a_thread_that_starts_again_has_not_run_on_any_core() {
+    let (spawn, join) = (|| Op::Spawn(ThreadIndex(1)), || Op::Join(ThreadIndex(1)));
+    let to = |core: u16| SchedParams { cpus: Some(vec![core]), ..SchedParams::default() };
+    let twice = |core: u16, ops: Vec<Op>| {
+        let mut slow = machine(0, 2);
+        slow.costs.context_switch = Ns::from_ms(1);
+        let main = Thread { sched: to(0), ..thread("main", vec![spawn(), join(), sleep(10), spawn(), join()]) };
+        on(&slow, program("p", vec![main, Thread { start: Start::Spawned, sched: to(core), ..thread("child", ops) }]))
+    };
+    // Three switches: to main, and twice to the child, whose core had nothing else.
+    assert_eq!(exits(&twice(1, vec![compute(1)])), [1 + 2 + 10 + 2, 1 + 2 + 10 + 2]);
+    // It moves once in each life.
+    assert_eq!(twice(0, vec![Op::Set(to(1)), compute(1)]).threads[1].migrations, 2);
+}
+
+#[test]
+fn a_join_waits_for_all_that_was_spawned() {
+    let spawns = Op::Repeat { times: Some(3), body: vec![Op::Spawn(ThreadIndex(1))] };
+    let main = thread("main", vec![spawns, Op::Join(ThreadIndex(1)), compute(1)]);
+    let worker = Thread { start: Start::Spawned, ..thread("worker", vec![compute(10)]) };
+    assert_eq!(exits(&on(&machine(0, 2), program("p", vec![main, worker]))), [31, 30]);
+}
+
 #[test]
 fn a_mask_of_the_program_is_kept_by_every_policy() {
     for policy in common::policies(&machine(1, 2)) {

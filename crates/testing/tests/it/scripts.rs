@@ -220,6 +220,72 @@ fn what_cargo_has_built_elsewhere_is_run_from_there() {
 }
 
 #[test]
+fn a_dry_run_of_the_tests_runs_none() {
+    let checkout = checkout(&["Makefile"]);
+    let programs = Programs::none();
+    programs.add("cargo", "echo \"$*\" >>\"${0%/*}/log\"");
+    let mut make = programs.before_others("make");
+    make.args(["--dry-run", "test", "--directory"]).arg(checkout.path()).env("HOME", checkout.path());
+    let (code, text) = said(&make.env_remove("MAKEFLAGS").output().unwrap());
+    assert!(code == Some(0) && text.contains("cargo test --workspace --locked --no-fail-fast"), "{text}");
+    assert_eq!(programs.log(), "");
+}
+
+#[test]
+fn processes_end_that_are_in_a_namespace_of_this_boot() {
+    let checkout = checkout(&["scripts/fresh", "scripts/debian.bash"]);
+    let programs = Programs::none();
+    programs.add("readlink", "[ \"$1\" = \"/proc/$INSIDE/ns/mnt\" ] && echo 'mnt:[1]' || echo 'mnt:[2]'");
+    let folder = checkout.path().join("target/fresh");
+    let ends = |boot: &str| {
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("namespace"), format!("{boot} mnt:[1]\n")).unwrap();
+        let mut inside = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut clean = programs.before_others("bash");
+        clean.arg(checkout.path().join("scripts/fresh")).arg("--clean").env("INSIDE", inside.id().to_string());
+        let cleaned = said(&clean.output().unwrap());
+        let ended = inside.try_wait().unwrap().is_some();
+        inside.kill().unwrap();
+        inside.wait().unwrap();
+        assert_eq!(cleaned, (Some(0), String::new()));
+        assert!(!folder.exists());
+        ended
+    };
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    assert!(ends(boot.trim()));
+    assert!(!ends("another"), "it has the number by chance");
+}
+
+#[test]
+fn a_qemu_that_cannot_run_is_none() {
+    let programs = Programs::none();
+    programs.add("qemu-system-x86_64", "exit 127");
+    let mut qemu = programs.before_others("bash");
+    qemu.arg(scripts().join("qemu")).arg("--found").env("XDG_CACHE_HOME", programs.path("cache"));
+    // By which system this is, there is something to fetch or not.
+    let (code, text) = said(&qemu.output().unwrap());
+    assert!(matches!(code, Some(0 | 1)) && text.is_empty(), "{code:?} {text}");
+}
+
+#[test]
+fn crates_are_listed_of_the_command_and_of_the_python_package() {
+    let checkout = checkout(&["scripts/sbom", "Cargo.toml", "crates/cli/Cargo.toml", "crates/python/Cargo.toml"]);
+    let programs = Programs::none();
+    programs.add("git", "echo 0");
+    programs.add("rustc", "echo host: m68k");
+    let lists = "echo '\"purl\": \"pkg:cargo/a\"' | tee crates/cli/evenkeel_bin.cdx.json >crates/python/_native_cdylib.cdx.json";
+    programs.add("cargo-cyclonedx", lists);
+    let tools = checkout.path().join("target/tools/bin");
+    fs::create_dir_all(&tools).unwrap();
+    symlink(programs.path("cargo-cyclonedx"), tools.join("cargo-cyclonedx")).unwrap();
+    let sbom = programs.before_others("bash").arg(checkout.path().join("scripts/sbom")).output();
+    let version = env!("CARGO_PKG_VERSION");
+    let file = |name: &str| format!("out/sbom/{name}-{version}.cdx.json: 1 crates\n");
+    assert_eq!(said(&sbom.unwrap()), (Some(0), file("evenkeel") + &file("evenkeel-python")));
+    assert!(!checkout.path().join("crates/python/_native_cdylib.cdx.json").exists());
+}
+
+#[test]
 fn notices_are_also_of_crates_that_no_build_has_fetched() {
     let checkout = checkout(&["scripts/notices"]);
     let programs = Programs::none();
@@ -239,6 +305,10 @@ fn fuzzing_of_nothing_does_not_pass() {
     programs.add("cargo", "[ \"$2\" != list ]");
     let run = programs.before_others("bash").arg(checkout.path().join("fuzz/run")).output();
     assert_eq!(said(&run.unwrap()), (Some(1), String::new()));
+    for seconds in ["0", "abc"] {
+        let run = programs.before_others("bash").arg(checkout.path().join("fuzz/run")).arg(seconds).output();
+        assert_eq!(said(&run.unwrap()), (Some(2), "usage: fuzz/run [SECONDS]\n".to_owned()));
+    }
 }
 
 #[test]
@@ -314,4 +384,11 @@ fn what_ended_without_a_result_is_a_failure() {
     assert_eq!(tally(failed), "0 passed, 1 failed, 0 skipped");
     assert_eq!(tally("running 2 tests\nerror: test failed, to rerun pass `--lib`\n"), "0 passed, 1 failed, 0 skipped");
     assert_eq!(tally("error: could not compile `x` (lib)\n"), "0 passed, 1 failed, 0 skipped");
+    // The one by a signal, the other one in Python.
+    let both = "error: test failed, to rerun pass `-p a --lib`\ntest result: FAILED. 9 passed; 1 failed; 0 ignored\n";
+    assert_eq!(tally(both), "9 passed, 2 failed, 0 skipped");
+    let documentation = "test result: FAILED. 0 passed; 1 failed; 0 ignored\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\
+                         error: doctest failed, to rerun pass `-p a --doc`\n";
+    assert_eq!(tally(documentation), "1 passed, 1 failed, 0 skipped");
+    assert_eq!(tally("error: doctest failed, to rerun pass `--doc`\n"), "0 passed, 1 failed, 0 skipped");
 }

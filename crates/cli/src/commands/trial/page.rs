@@ -23,8 +23,7 @@ pub fn page(report: &Report<'_>) -> String {
             }))
             @if report.counts_energy() {
                 (figure(report, "energy", "Energy", thriftiest(report), &|one| {
-                    let difference = report.trial.energy_difference(one)?;
-                    Some((difference.value, difference.interval))
+                    Some((report.trial.energy_difference(one)?.value, report.trial.energy_interval(one)))
                 }))
             }
         }
@@ -49,11 +48,10 @@ fn advice(report: &Report<'_>) -> Markup {
 
 /// The scheduler under which the program takes least energy, if that can be told from chance.
 fn thriftiest(report: &Report<'_>) -> Option<usize> {
-    let others = STOCK + 1..report.schedulers.len();
-    let among = others.len();
-    let found = others.filter_map(|one| Some((one, report.trial.energy_difference(one)?)));
-    let less = found.filter(|(_, difference)| difference.value < 0.0 && difference.is_clear_among(among));
-    less.min_by(|one, other| one.1.value.total_cmp(&other.1.value)).map(|(one, _)| one)
+    let is_less = |one: &usize| report.trial.energy_interval(*one).is_some_and(|(_, high)| high < 0.0);
+    let less = (STOCK + 1..report.schedulers.len()).filter(is_less);
+    let found = less.filter_map(|one| Some((one, report.trial.energy_difference(one)?.value)));
+    found.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(one, _)| one)
 }
 
 /// A bar a scheduler, against the kernel's own. An interval that says nothing any more would leave no room for the bars.
@@ -143,6 +141,16 @@ mod tests {
         assert_eq!(best(&page), ["-40.0 %", "-50.0 %"], "{page}");
         let page = page_of(&[[1.0, 0.5], [1.0, 1.5], [1.0, 0.9]], Some([10.0; 2]));
         assert_eq!(best(&page), [""; 0], "chance has no best: {page}");
+    }
+
+    #[test]
+    fn intervals_of_energy_are_as_those_of_time() {
+        let rounds = [[1.0, 0.5, 0.9, 1.1, 1.6], [1.0, 0.55, 0.85, 1.0, 1.5], [1.0, 0.45, 0.95, 1.2, 1.7]];
+        let page = page_of(&rounds, Some([1.0; 5]));
+        let texts = page.split("path class=\"whisker\"").skip(1);
+        let whiskers: Vec<&str> = texts.filter_map(|text| text.split('>').next()).collect();
+        assert_eq!(whiskers.len(), 8, "{page}");
+        assert_eq!(whiskers[..4], whiskers[4..]);
     }
 
     #[test]

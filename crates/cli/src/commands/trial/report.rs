@@ -128,7 +128,7 @@ impl Report<'_> {
     pub fn columns(&self) -> Vec<&'static str> {
         let mut columns = vec!["scheduler", ">runs", ">seconds", ">time to stock", ">interval", ""];
         if self.counts_energy() {
-            columns.extend([">J", ">J to stock"]);
+            columns.extend([">J", ">J to stock", ">interval"]);
         }
         columns
     }
@@ -149,8 +149,10 @@ impl Report<'_> {
         if self.counts_energy() {
             let used = mean(self.trial.runs(one), |measured| measured.energy_j);
             cells.push(used.map(|used| table::spread(used.mean, used.deviation)).unwrap_or_default());
-            let more = || evenkeel_report::number::effect(self.trial.energy_difference(one));
-            cells.push(if one == STOCK { String::new() } else { more() });
+            let difference = self.trial.energy_difference(one).filter(|_| one != STOCK);
+            cells.push(difference.map(|difference| table::percent(difference.value)).unwrap_or_default());
+            let range = self.trial.energy_interval(one).filter(|_| one != STOCK);
+            cells.push(range.map(interval).unwrap_or_default());
         }
         cells
     }
@@ -193,7 +195,7 @@ impl Report<'_> {
             let time = mean(self.trial.runs(one), seconds);
             let interval = self.trial.interval(one);
             let energy = self.trial.energy_difference(one);
-            let energy_interval = energy.and_then(|energy| energy.interval);
+            let energy_interval = self.trial.energy_interval(one);
             json::TriedScheduler {
                 name: self.name(one),
                 words: words(&self.schedulers[one], self.command),

@@ -157,6 +157,39 @@ fn averages_can_be_taken_before_they_are_compared() {
     assert!(values.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-12), "{values:?}");
 }
 
+/// What a row makes of workloads that take so many times as long.
+fn aggregated(aggregate: &str, ratios: &[f64]) -> f64 {
+    let names: Vec<String> = (0..ratios.len()).map(|place| format!("w{place}")).collect();
+    let members: Vec<String> = names.iter().map(|name| format!("{{ name = \"{name}\" }}")).collect();
+    let select = "select = { set = \"s\" }\nmetric = \"time\"\nbaseline = \"old\"";
+    let text = format!(
+        "name = \"x\"\ntitle = \"x\"\npolicies = [\"old\", \"new\"]\nseed = 1\n\
+         set = [{{ name = \"s\", machines = [\"m\"], workloads = [{}] }}]\n{}",
+        members.join(", "),
+        row(0.0, &format!("{select}\naggregate = \"{aggregate}\"")),
+    );
+    let experiment = Experiment::parse(&text).unwrap();
+    let samples = names.iter().zip(ratios).flat_map(|(name, &ratio)| {
+        [("old", 1.0), ("new", ratio)].map(|(policy, seconds)| timed(name, "m", policy, seconds, vec![seconds], 1.0))
+    });
+    let ran = [ran(&experiment, &experiment.sets[0], samples.collect(), vec![2])];
+    rows(&experiment, &ran)[0].simulated.unwrap()
+}
+
+#[test]
+fn five_of_eight_are_below_the_fourth_largest() {
+    let ratios = [1.0, 1.05, 1.0, 1.018, 1.0, 1.08, 1.0, 1.03];
+    assert!((aggregated("fourth-largest", &ratios) - 0.018).abs() < 1e-9, "the middle one would be half of it");
+}
+
+#[test]
+fn two_of_three_are_as_near_as_the_second_farthest_whichever_way() {
+    for (ratios, expected) in [([1.10, 1.0, 0.91], -0.09), ([1.02, 0.8, 1.03], 0.03)] {
+        let value = aggregated("second-farthest", &ratios);
+        assert!((value - expected).abs() < 1e-9, "{value} of {ratios:?}");
+    }
+}
+
 /// Two runs of 1 and 3 s: a sample's deviation, which is 2^0.5 and not 1.
 #[test]
 fn times_scatter_as_those_of_a_sample() {

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter};
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
 use super::energy::{self, ClockAccount, Meter, Reading};
@@ -99,6 +99,12 @@ struct WatchedCore {
     watch: i32,
     /// What was read last: several events may come of one write.
     text: String,
+    /// Something was written to the file since it was closed last.
+    modified: bool,
+    /// What is being written has been counted: a writer may keep the file open.
+    counted: bool,
+    /// How many writes are over that have not been counted.
+    over: u64,
     meter: Meter,
     point: usize,
     ignored: u64,
@@ -115,7 +121,7 @@ impl Watched {
             let watch = inotify::add_watch(&inotify, &file, WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE)?;
             let meter = Meter::new(&core.clock, Reading { at: clock(), taken: core.control.taken(), idle });
             let text = fs::read_to_string(file)?;
-            Ok(WatchedCore { watch, text, meter, point: core.clock.nominal, ignored: 0, clamped: 0, core })
+            Ok(WatchedCore::new(core, watch, text, meter))
         };
         let cores = cores.into_iter().zip(energy::idle(&cpus)).map(watched).collect::<io::Result<_>>()?;
         Ok(Self { root: root.to_owned(), cores, inotify })
@@ -160,6 +166,9 @@ impl Watched {
         let mut written = Vec::new();
         while let Ok(event) = events.next() {
             written.push(event.wd());
+            for watched in self.cores.iter_mut().filter(|core| core.watch == event.wd()) {
+                watched.hear(event.events());
+            }
         }
         let mut changed = Vec::new();
         for (number, watched) in self.cores.iter_mut().enumerate().filter(|(_, core)| written.contains(&core.watch)) {
@@ -188,21 +197,36 @@ impl Watched {
 }
 
 impl WatchedCore {
-    /// The point that a text sets, if it is a new one.
+    fn new(core: Clocked, watch: i32, text: String, meter: Meter) -> Self {
+        let point = core.clock.nominal;
+        Self { core, watch, text, modified: false, counted: false, over: 0, meter, point, ignored: 0, clamped: 0 }
+    }
+
+    /// What was done to the file, in order.
+    fn hear(&mut self, done: ReadFlags) {
+        self.modified |= done.contains(ReadFlags::MODIFY);
+        if done.contains(ReadFlags::CLOSE_WRITE) && mem::take(&mut self.modified) {
+            self.over += u64::from(!mem::take(&mut self.counted));
+        }
+    }
+
+    /// The point that a text sets, if it is a new one, or the same that was written again.
     fn read(&mut self, text: String) -> Option<usize> {
-        if text == self.text {
+        let over = mem::take(&mut self.over);
+        if text == self.text && over == 0 {
             return None;
         }
-        match Written::of(&text, &self.core.clock) {
+        self.text = text;
+        let written = Written::of(&self.text, &self.core.clock);
+        self.counted |= over == 0 && written != Written::Nothing;
+        match written {
             Written::Nothing => None,
             Written::Ignored => {
-                self.ignored += 1;
-                self.text = text;
+                self.ignored += over.max(1);
                 None
             }
             Written::Point { point, clamped } => {
-                self.clamped += u64::from(clamped);
-                self.text = text;
+                self.clamped += u64::from(clamped) * over.max(1);
                 Some(point)
             }
         }
@@ -244,6 +268,37 @@ mod tests {
             prop_assert!(clamped || (at >= khz && (point == 0 || clock.points[point - 1].khz() < khz)));
             prop_assert_eq!(clamped, !(111_600..=554_400).contains(&khz));
         }
+    }
+
+    /// A write empties the file, fills and closes it; what of that is seen before the file is read is chance.
+    #[test]
+    fn the_same_text_counts_as_often_as_it_is_written() {
+        let clock = clocks().big;
+        let meter = Meter::new(&clock, Reading::default());
+        let core = Clocked { cpu: 0, clock, control: Arc::new(Control::new(1.0)) };
+        let mut watched = WatchedCore::new(core, 1, "333000\n".into(), meter);
+        let (modified, closed) = (ReadFlags::MODIFY, ReadFlags::CLOSE_WRITE);
+        let writes: [&[(&[ReadFlags], &str)]; 7] = [
+            &[(&[modified], ""), (&[modified], "fast"), (&[closed], "fast")],
+            &[(&[modified], "fast"), (&[modified, closed], "fast")],
+            &[(&[modified, closed], "fast")],
+            // Read before the events of the next one, which has been written by then.
+            &[(&[modified], "fast"), (&[closed, modified], "slow"), (&[modified, closed], "slow")],
+            &[(&[modified, closed, modified, closed], "1"), (&[], "1")],
+            // By one that keeps the file open, and by one that writes nothing.
+            &[(&[modified], "fast"), (&[modified], "slow"), (&[closed], "slow")],
+            &[(&[closed], "slow")],
+        ];
+        let mut seen = Vec::new();
+        for write in writes {
+            let before = (watched.ignored, watched.clamped);
+            for (done, text) in write {
+                done.iter().for_each(|done| watched.hear(*done));
+                watched.read((*text).into());
+            }
+            seen.push((watched.ignored - before.0, watched.clamped - before.1));
+        }
+        assert_eq!(seen, [(1, 0), (1, 0), (1, 0), (2, 0), (0, 2), (2, 0), (0, 0)]);
     }
 
     /// Nothing is occupied here: only what the files do to what the threads are told.

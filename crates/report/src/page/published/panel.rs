@@ -178,8 +178,10 @@ impl Names {
             Aggregate::Median => Some("median"),
             Aggregate::Largest => Some("largest"),
             Aggregate::ThirdLargest => Some("third largest"),
+            Aggregate::FourthLargest => Some("fourth largest"),
             Aggregate::Smallest => Some("smallest"),
             Aggregate::SecondSmallest => Some("second smallest"),
+            Aggregate::SecondFarthest => Some("second farthest"),
             Aggregate::Best | Aggregate::BestGeomean => Some("best machine"),
             Aggregate::WorstGeomean => Some("worst machine"),
         };

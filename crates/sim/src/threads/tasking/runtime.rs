@@ -87,7 +87,7 @@ impl Runtime {
     pub(crate) fn new(code: &Code, runtime: &RuntimeCode, seed: u64) -> Self {
         let (tasks, workers) = (runtime.graph.len(), runtime.workers);
         // Draws of its own for each program, as each thread has.
-        let seed = seed ^ (u64::from(runtime.main.0) + 1).wrapping_mul(0xd1b5_4a32_d192_ed03);
+        let seed = code.seed(runtime.main.index(), seed, 0xd1b5_4a32_d192_ed03);
         let ready: Box<dyn Ready> = match runtime.tasking.ready {
             ReadyQueue::Fifo => Box::new(fifo::Fifo::default()),
             ReadyQueue::Steal => Box::new(steal::Steal::new(workers, seed)),
