@@ -94,7 +94,31 @@ fn of_file(file: &CStr, name: &CStr) -> Option<Real> {
 /// A function by its name, of the first library that has it or was linked with one: for code that sees none. A function that ends with a call
 /// leaves as the place of the call only where it was called itself, which may be in a part of the program without OpenMP.
 fn loaded(name: &CStr) -> Option<Real> {
-    files().iter().find_map(|file| of_file(file, name))
+    /// How much had been loaded when a name was in none of it: a program without OpenMP may ask for it often.
+    static IN_NONE: RwLock<BTreeMap<CString, u64>> = RwLock::new(BTreeMap::new());
+    let there = loads();
+    if IN_NONE.read().unwrap_or_else(PoisonError::into_inner).get(name) == Some(&there) {
+        return None;
+    }
+    let found = files().iter().find_map(|file| of_file(file, name));
+    if found.is_none() {
+        IN_NONE.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), there);
+    }
+    found
+}
+
+/// How often something has been loaded into this process.
+fn loads() -> u64 {
+    unsafe extern "C" fn note(object: *mut dl_phdr_info, _size: usize, loads: *mut c_void) -> c_int {
+        // SAFETY: what the loader says of an object, and the number below.
+        unsafe { *loads.cast::<u64>() = (*object).dlpi_adds };
+        // It says the same with each.
+        1
+    }
+    let mut loads = 0_u64;
+    // SAFETY: a function of the type that is called, with what it takes.
+    unsafe { dl_iterate_phdr(Some(note), (&raw mut loads).cast()) };
+    loads
 }
 
 /// The files of all that is loaded, as the loader names them.
@@ -182,6 +206,8 @@ mod tests {
         let malloc = beside(libc::free as *const c_void, c"malloc");
         assert!(malloc.is_some() && loaded(c"malloc") == malloc);
         assert_eq!(loaded(c"evenkeel_has_no_such_function"), None);
+        assert!(loads() > 0 && loads() == loads());
+        assert_eq!(loaded(c"evenkeel_has_no_such_function"), None, "as little as before");
     }
 
     #[test]

@@ -31,9 +31,11 @@ pub fn run(args: &Emulate) -> Result<u8> {
     let output = Target::open_some(args.output.as_ref())?;
     launch::find(&args.command[0])?;
     shared_cores(&plan);
-    // First, so that a refusal starts nothing.
+    // First, so that a refusal starts nothing. With frequencies the policy is told of the emulated machine, which is there from then on.
+    let told = |root: Option<&Path>| policy.clone().map(|policy| host(&plan, root, policy)).transpose();
+    let known = if plan.clocks.is_none() { told(None)? } else { None };
     let emulation = Emulation::start(&plan)?;
-    let host = policy.map(|policy| host(&plan, emulation.root(), policy)).transpose()?;
+    let host = if plan.clocks.is_some() { told(emulation.root())? } else { known };
     let root = emulation.root().map(|root| (SYSFS, root.as_os_str().to_owned()));
     let (code, summary) = launch(&plan, host.as_ref(), &args.command, root.as_slice())?;
     let outcome = emulation.finish();

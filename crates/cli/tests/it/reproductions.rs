@@ -281,7 +281,9 @@ fn without_takeovers_colab_gains_as_little_as_the_page_says() {
     );
     assert!(page.contains(&expected), "not in the page: {expected}");
     let notes = fs::read_to_string(path("experiments/colab.toml")).unwrap();
-    for note in notes.split("with colab:takeover=none it is ").skip(1) {
+    let said: Vec<&str> = notes.split("with colab:takeover=none it is ").skip(1).collect();
+    assert!(!said.is_empty());
+    for note in said {
         assert!(note.starts_with(&format!("{none} over all mixes")), "not {none}: {note:.30}");
     }
 }

@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
         printf("%d threads, each on at most %d CPUs\n", threads, most);
     } else if (!strcmp(what, "inside")) {
         omp_set_max_active_levels(2);
-        if (argc > 2) omp_set_num_threads(atoi(argv[2]));
+        if (argc > 2) omp_set_num_threads(strcmp(argv[2], "all") ? atoi(argv[2]) : omp_get_num_procs());
 #pragma omp parallel num_threads(2) reduction(max : most)
         most = team();
         printf("%d threads in a region inside\n", most);

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::sync::atomic::Ordering;
 
 use super::caller::with_caller;
-use super::{CHOSEN, Code, Gomp, Set, TOLD, of};
+use super::{CHOSEN, Code, Gomp, SAID, Set, TOLD, of};
 use crate::real::{Real, Replaced};
 
 /// Functions that begin a region: with its code, its data and how many threads it is to have (0: as many as there are), and more, of which one
@@ -95,20 +95,28 @@ fn asked(replaced: &Replaced, caller: *const c_void) -> Option<(c_int, Real)> {
 }
 
 extern "C" fn max_threads(caller: *const c_void) -> c_int {
-    asked(&MAX_THREADS, caller).map_or(ALONE, |(threads, _)| threads)
+    asked(&MAX_THREADS, caller).map_or(ALONE, |(threads, real)| said(threads, real))
+}
+
+/// What is said to the program: it may say it in turn, and that is no number of its own.
+fn said(threads: c_int, real: Real) -> c_int {
+    if of(real).is_some_and(|gomp| threads == gomp.threads as c_int) {
+        SAID.store(true, Ordering::Relaxed);
+    }
+    threads
 }
 
 /// As many as a team has threads: programs take one for the other.
 extern "C" fn processors(caller: *const c_void) -> c_int {
     asked(&PROCESSORS, caller)
-        .map_or(ALONE, |(there, real)| of(real).map_or(there, |gomp| there.max(gomp.threads as c_int)))
+        .map_or(ALONE, |(there, real)| said(of(real).map_or(there, |gomp| there.max(gomp.threads as c_int)), real))
 }
 
 extern "C" fn set_threads(threads: c_int, caller: *const c_void) {
     let Some(real) = SET_THREADS.find(caller) else { return };
     if let Some(gomp) = of(real) {
         TOLD.set(true);
-        if threads == gomp.threads as c_int {
+        if threads == gomp.threads as c_int && !SAID.load(Ordering::Relaxed) {
             CHOSEN.store(true, Ordering::Relaxed);
         }
     }

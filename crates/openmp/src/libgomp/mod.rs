@@ -56,6 +56,8 @@ static GOMP: OnceLock<Option<Gomp>> = OnceLock::new();
 
 /// Whether the program has itself asked for as many threads as teams have here, so that this number is its own.
 static CHOSEN: AtomicBool = AtomicBool::new(false);
+/// Whether the program has been told of the library's number: if it says that, it may be no other than what it was told.
+static SAID: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// Whether this thread knows how many threads it begins regions with.
