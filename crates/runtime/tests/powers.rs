@@ -73,14 +73,7 @@ fn programs_that_ask_for_no_error_are_told_of_wrong_ones_once() {
 fn powers_may_be_those_of_cores_whose_speeds_are_given() {
     if !inner() {
         let folder = tempfile::tempdir().unwrap();
-        let cpus = folder.path().join("sys/devices/system/cpu");
-        for cpu in 0..64 {
-            let cpufreq = cpus.join(format!("cpu{cpu}/cpufreq"));
-            fs::create_dir_all(&cpufreq).unwrap();
-            fs::write(cpufreq.join("cpuinfo_min_freq"), "100000").unwrap();
-            fs::write(cpufreq.join("cpuinfo_max_freq"), "666000").unwrap();
-        }
-        fs::write(cpus.join("online"), "0-63").unwrap();
+        evenkeel_testing::sysfs::equal_cpus(folder.path()).unwrap();
         for (powers, mistakes) in [("aaws-4B4L", 0), ("/nowhere.toml", 1)] {
             let environment = [(SYSFS, folder.path()), (POWERS, Path::new(powers))];
             let output = alone("powers_may_be_those_of_cores_whose_speeds_are_given", &environment);

@@ -16,6 +16,7 @@ mod kill;
 mod long;
 pub mod needs;
 mod run;
+pub mod sysfs;
 
 pub use kill::kill;
 pub use needs::Need;

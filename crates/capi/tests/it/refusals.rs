@@ -1,13 +1,13 @@
 //! What makes no sense is refused, and nothing is done.
 #![expect(unsafe_code, reason = "the interface is C's")]
 
+use std::env;
 use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
-use std::{env, fs};
 
 use evenkeel::*;
 use evenkeel_runtime::{this_machine, this_machine_as_it_is};
@@ -118,14 +118,7 @@ fn powers_of_the_environment_are_those_of_the_kinds_that_options_state() {
     const INNER: &str = "EVENKEEL_TEST_INNER";
     if env::var_os(INNER).is_none() {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("equal");
-        let cpus = root.join("sys/devices/system/cpu");
-        for cpu in 0..64 {
-            let cpufreq = cpus.join(format!("cpu{cpu}/cpufreq"));
-            fs::create_dir_all(&cpufreq).unwrap();
-            fs::write(cpufreq.join("cpuinfo_min_freq"), "100000").unwrap();
-            fs::write(cpufreq.join("cpuinfo_max_freq"), "666000").unwrap();
-        }
-        fs::write(cpus.join("online"), "0-63").unwrap();
+        evenkeel_testing::sysfs::equal_cpus(&root).unwrap();
         for powers in ["aaws-4B4L", "/nowhere.toml"] {
             let mut alone = Command::new(env::current_exe().unwrap());
             let test = "refusals::powers_of_the_environment_are_those_of_the_kinds_that_options_state";

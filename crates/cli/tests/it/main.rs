@@ -1,6 +1,7 @@
 //! What the command prints and refuses, without anything that a machine may lack.
 
 mod complaints;
+mod configuration;
 mod docs;
 mod errors;
 mod golden;

@@ -289,7 +289,7 @@ fn what_threads_take_from_queues_is_taken_anew() {
     let ferret = started(evenkeel_workload::by_name("ferret:4").unwrap());
     // With more workers than cores a wake-up preempts one of them or not by a nanosecond.
     let farms = [(2, 0.02), (3, 0.02), (4, 0.02), (6, 0.04)].map(|(workers, most)| (farm(workers), workers, most));
-    let programs = farms.into_iter().chain([(ferret, 16, 0.13)]);
+    let programs = farms.into_iter().chain([(ferret, 16, 0.07)]);
     for (workload, takers, most) in programs {
         let mut tap = Tap::default();
         play(&there, &workload, "cfs", &mut tap).unwrap();
@@ -309,6 +309,9 @@ fn what_threads_take_from_queues_is_taken_anew() {
                 let truth = makespan(&workload);
                 let off = |recording: &Recording| makespan(&recording.workload("test", Some(&there))) / truth - 1.0;
                 let what = format!("{} of {takers} on {} under {policy}", workload.name, elsewhere.name);
+                // 12 % too short, and 8 % in the mean where a switch takes up to 3 us more. Why is not known.
+                let unexplained = takers == 16 && elsewhere.name == "2B4S" && policy == "cfs";
+                let most = if unexplained { 0.13 } else { most };
                 assert!(off(&taken).abs() < most, "{what}: {}", off(&taken));
                 worst = worst.max(off(&fixed));
             }
