@@ -1,4 +1,4 @@
-//! A command that Ctrl-C or a failure ended in the middle: what was reached is its result, marked as such.
+//! A command that Ctrl-C, SIGTERM or a failure ended in the middle: what was reached is its result, marked as such.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use evenkeel_experiment::Error;
 
 use crate::progress::Work;
 
-/// As shells have it: 128 and the number of the signal.
+/// As shells have it after Ctrl-C: 128 and the number of the signal.
 pub const STATUS: u8 = 130;
 
 /// The command was interrupted.

@@ -11,7 +11,7 @@ use evenkeel_linux::host::{self, Followed, Plan, Short, Summary, Target, ThreadS
 use evenkeel_linux::mask;
 use evenkeel_linux::sample::{Inside, PairWaits};
 use evenkeel_model::{CoreId, Machine, Ns};
-use evenkeel_report::table;
+use evenkeel_report::table::{self, Stream};
 use evenkeel_sched::policy::{Description, Hook, Reads};
 use evenkeel_sched::{Setup, ThreadKind};
 use evenkeel_topology::{Topology, list};
@@ -50,6 +50,11 @@ pub fn follow(plan: &Plan, target: Target<'_>, guard: Guard) -> Result<Followed>
 /// A guard, before anything is changed.
 pub fn guard() -> Result<Guard> {
     Guard::spawn().context(Own("cannot start the process that gives affinity masks back"))
+}
+
+/// Where an account is written: to its file, or to standard error if there is none.
+pub fn stream(output: Option<&files::Target>) -> Stream {
+    output.map_or(Stream::Errors, |_| Stream::File)
 }
 
 /// Writes an account to its file, without styles, or to standard error if there is none or it cannot be written.
@@ -107,9 +112,9 @@ impl<'a> Account<'a> {
     }
 
     /// The account, for people or for programs.
-    pub fn text(&self, format: Format) -> Result<String> {
+    pub fn text(&self, format: Format, to: Stream) -> Result<String> {
         match format {
-            Format::Table => Ok(self.table()),
+            Format::Table => Ok(self.table(to)),
             Format::Json => json::print(&self.json()),
         }
     }
@@ -119,21 +124,21 @@ impl<'a> Account<'a> {
         self.plan.machine.core_types.iter().map(|kind| kind.name.as_str()).collect()
     }
 
-    fn table(&self) -> String {
+    fn table(&self, to: Stream) -> String {
         let summary = self.summary;
         let mut text = format!("\n{}", table::heading(&format!("evenkeel run: {}", self.plan.policy.name())));
-        let mut facts = table::new(&["", ">", ""]);
+        let mut facts = table::on(to, &["", ">", ""]);
         for (name, value, remark) in self.facts() {
             facts.add_row([name, value, remark]);
         }
         text += &table::text(&facts);
-        let _ = write!(text, "\n{}", self.threads());
+        let _ = write!(text, "\n{}", self.threads(to));
         if summary.threads.len() > LISTED {
             let _ = writeln!(text, "... and {} more; --format json has all", summary.threads.len() - LISTED);
         }
         let pairs: Vec<&PairWaits> = summary.waiting_pairs().collect();
         if !pairs.is_empty() {
-            let mut waits = table::new(&["waiter", "waker", ">how long", ">times"]);
+            let mut waits = table::on(to, &["waiter", "waker", ">how long", ">times"]);
             for pair in pairs.iter().take(LISTED_PAIRS) {
                 waits.add_row([
                     self.thread_name(pair.waiter),
@@ -213,7 +218,7 @@ impl<'a> Account<'a> {
         self.summary.missing.iter().cloned().chain(unenforced).chain(uncounted).collect()
     }
 
-    fn threads(&self) -> String {
+    fn threads(&self, to: Stream) -> String {
         let seen = self.summary.pairs.is_some();
         let mut columns = vec!["thread".to_owned(), ">id".into()];
         columns.extend(self.types().iter().map(|name| format!(">on {name}")));
@@ -222,7 +227,7 @@ impl<'a> Account<'a> {
             columns.extend([">waited".into(), ">waited for".into()]);
         }
         columns.push(String::new());
-        let mut threads = table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut threads = table::on(to, &columns.iter().map(String::as_str).collect::<Vec<_>>());
         for thread in self.summary.threads.iter().take(LISTED) {
             let mut row = vec![thread.name.clone(), thread.tid.to_string()];
             row.extend(thread.run[..self.types().len()].iter().map(ToString::to_string));

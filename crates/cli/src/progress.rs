@@ -1,5 +1,5 @@
-//! Progress of long work on standard error: a bar on a terminal, a line now and then elsewhere; and Ctrl-C, which ends the
-//! work where it is.
+//! Progress of long work on standard error: a bar on a terminal, a line now and then elsewhere; and Ctrl-C or SIGTERM, which
+//! end the work where it is.
 
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use evenkeel_experiment::{Control, Progress, Stage};
 use evenkeel_sim::Meter;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::clock::Stopwatch;
@@ -126,8 +126,8 @@ impl Shown {
 }
 
 impl Work {
-    /// Begins work; `what` names its runs in a bar. From now on Ctrl-C stops the runs, and a second Ctrl-C ends the command
-    /// at once.
+    /// Begins work; `what` names its runs in a bar. From now on Ctrl-C or SIGTERM stops the runs, and a second one ends the
+    /// command at once.
     pub fn begin(what: &'static str, max_events: u64) -> Self {
         Self::interruptible(Self::shown(what, max_events, None))
     }
@@ -139,9 +139,11 @@ impl Work {
 
     fn interruptible(work: Self) -> Self {
         let stop = work.stages.meter.stop();
-        // If a handler cannot be set, Ctrl-C ends the command at once.
-        let _ = flag::register_conditional_default(SIGINT, Arc::clone(stop));
-        let _ = flag::register(SIGINT, Arc::clone(stop));
+        for signal in [SIGINT, SIGTERM] {
+            // If a handler cannot be set, the signal ends the command at once.
+            let _ = flag::register_conditional_default(signal, Arc::clone(stop));
+            let _ = flag::register(signal, Arc::clone(stop));
+        }
         work
     }
 

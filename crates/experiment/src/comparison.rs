@@ -59,23 +59,15 @@ impl Cell<'_> {
     /// By how much a policy differs from the baseline, a pair for each seed: of each the geometric mean over core orders. `None` if
     /// the metric has no ratio, as where it is 0 or infinite.
     pub fn difference(&self, policy: usize, baseline: usize, value: Value) -> Option<Difference> {
-        Difference::of_logarithms(self.logarithms(policy, baseline, value)?)
+        Difference::of_logarithms(self.logarithms(None, policy, baseline, value)?)
     }
 
-    /// As [`Self::difference`], in one of the core orders.
-    pub fn difference_in(&self, order: usize, policy: usize, baseline: usize, value: Value) -> Option<Difference> {
-        let runs = |policy: usize| self.runs[policy].iter().skip(order * self.seeds).take(self.seeds);
-        let pairs = runs(policy).zip(runs(baseline));
-        let logs = pairs.map(|(run, baseline)| (value(&run.measurement) / value(&baseline.measurement)).ln());
-        let logs: Option<Vec<f64>> = logs.map(|log| Some(log).filter(|log| log.is_finite())).collect();
-        Difference::of_logarithms(logs?)
-    }
-
-    /// For each seed the logarithm of a policy's ratio to the baseline, if all exist.
-    fn logarithms(&self, policy: usize, baseline: usize, value: Value) -> Option<Vec<f64>> {
+    /// For each seed the logarithm of a policy's ratio to the baseline, if all exist: the mean over core orders, or that in one.
+    fn logarithms(&self, order: Option<usize>, policy: usize, baseline: usize, value: Value) -> Option<Vec<f64>> {
         let of_seed = |seed| {
-            let pairs = self.of_seed(policy, seed).zip(self.of_seed(baseline, seed));
-            mean(pairs.map(|(run, baseline)| (value(&run.measurement) / value(&baseline.measurement)).ln()))
+            let pairs = self.of_seed(policy, seed).zip(self.of_seed(baseline, seed)).enumerate();
+            let wanted = pairs.filter(|(at, _)| order.is_none_or(|order| order == *at));
+            mean(wanted.map(|(_, (run, baseline))| (value(&run.measurement) / value(&baseline.measurement)).ln()))
                 .filter(|log| log.is_finite())
         };
         (0..self.seeds).map(of_seed).collect()
@@ -114,14 +106,30 @@ impl<'a> Comparison<'a> {
     /// By how much a policy differs from the baseline, a pair for each seed: of each the geometric mean over the cells in which
     /// the metric has a ratio.
     pub fn difference(&self, policy: usize, value: Value) -> Option<Difference> {
-        let cells = self.cells.iter().filter_map(|cell| cell.logarithms(policy, self.baseline, value));
-        let cells: Vec<Vec<f64>> = cells.collect();
+        self.effect(None, None, policy, value)
+    }
+
+    /// The same in a cell or over all, and in one of the core orders or over all.
+    pub fn effect(
+        &self,
+        cell: Option<&Cell<'_>>,
+        order: Option<usize>,
+        policy: usize,
+        value: Value,
+    ) -> Option<Difference> {
+        let logarithms = |cell: &Cell<'_>, order| cell.logarithms(order, policy, self.baseline, value);
+        if let Some(cell) = cell {
+            return Difference::of_logarithms(logarithms(cell, order)?);
+        }
+        // In every order the same cells: orders would differ also by what only one of them has.
+        let of_cell = |cell: &Cell<'_>| logarithms(cell, None).and(logarithms(cell, order));
+        let cells: Vec<Vec<f64>> = self.cells.iter().filter_map(of_cell).collect();
         Difference::of_logarithms((0..self.counts.seeds).filter_map(|seed| mean(cells.iter().map(|cell| cell[seed]))))
     }
 
     /// In how many of the cells a policy is compared with the baseline: the metric has a ratio there.
     pub fn compared(&self, policy: usize, value: Value) -> usize {
-        self.cells.iter().filter(|cell| cell.logarithms(policy, self.baseline, value).is_some()).count()
+        self.cells.iter().filter(|cell| cell.logarithms(None, policy, self.baseline, value).is_some()).count()
     }
 
     /// Whether anything was drawn from a seed. If not, every seed gives the same results.

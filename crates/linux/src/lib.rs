@@ -6,6 +6,7 @@ mod claim;
 pub mod clock;
 pub mod emulate;
 pub mod event;
+pub mod frequency;
 pub mod guard;
 pub mod host;
 pub mod launch;

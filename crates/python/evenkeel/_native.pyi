@@ -38,6 +38,7 @@ __all__ = [
     "merge",
     "part",
     "read",
+    "read_counters",
     "read_trace",
     "reproduce",
     "simulate",
@@ -331,6 +332,13 @@ class Run:
         """When threads became ready, `latency_ns` until they ran, and the thread that woke each."""
 
     @property
+    def responses(self) -> Table:
+        """How long threads took from waking up by themselves until they waited again.
+
+        `thread`, `program`, `name`, `response_ns`, and how many `times`.
+        """
+
+    @property
     def waits(self) -> Table:
         """Who waited for whom: `thread`, `by` which it was woken, `waited_s` in all, `times`."""
 
@@ -370,7 +378,10 @@ class Comparison:
 
     @property
     def effects(self) -> Table:
-        """How much each policy differs from the baseline, in percent, with its 95 % interval."""
+        """How much each policy differs from the baseline, in percent, with its 95 % interval.
+
+        Over all core orders (`order` is missing), and in each.
+        """
 
     def to_json(self) -> str:
         """The document that `evenkeel compare --format json` prints."""
@@ -958,6 +969,9 @@ def reproduce(
 
 def difference(pairs: Sequence[Sequence[tuple[float, float]]]) -> Difference | None:
     """How much values differ in pairs: for each seed a list of `(baseline, value)`."""
+
+def read_counters(path: _Path) -> Table:
+    """The counters of a Perfetto trace: `track`, `process`, `unit`, `at_ns`, `value`."""
 
 def read_trace(path: _Path) -> Table:
     """The slices of a Perfetto trace: `track`, `process`, `name`, `start_ns`, `end_ns`."""

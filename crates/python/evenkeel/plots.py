@@ -328,17 +328,21 @@ def timeline(
 
 
 @_styled
-def latency_cdf(runs: Runs, *, ax: Axes | None = None) -> Axes:
-    """Which share of wake-ups had a thread on a core within a time. Runs are one, several, or by their labels."""
+def latency_cdf(runs: Runs, *, of: str = "wakeups", ax: Axes | None = None) -> Axes:
+    """Which share of wake-ups had a thread on a core within a time. Runs are one, several, or by their labels.
+
+    ``of="responses"`` draws how long it took from each wake-up that no thread caused, such as a timer's, until the thread waited
+    again: how late periodic loads are.
+    """
+    if of not in ("wakeups", "responses"):
+        raise ValueError(f"of={of!r}: expected wakeups or responses")
     labelled = _labelled(runs)
     ax = _axes(ax, height=2.0 + 0.15 * len(labelled))
     for (label, run), line in zip(labelled, _lines(labelled)):
-        latencies = sorted(
-            ns / 1e3
-            for ns in _tables.columns_of(run.wakeups, "wake-ups", "latency_ns")["latency_ns"]
-        )
+        latencies = _latencies(run, of)
         if not latencies:
-            raise ValueError(f"{label}: no thread was woken, so that there is no latency to draw")
+            woken = "woken" if of == "wakeups" else "woken by itself and waited again"
+            raise ValueError(f"{label}: no thread was {woken}, so that there is no latency to draw")
         count = len(latencies)
         median, p99 = (latencies[math.ceil(share * count) - 1] for share in (0.5, 0.99))
         text = f"{label}: {_time(median)} median, {_time(p99)} p99"
@@ -348,10 +352,21 @@ def latency_cdf(runs: Runs, *, ax: Axes | None = None) -> Axes:
     ax.set_xscale("symlog", linthresh=1)
     ax.set_xlim(left=0)
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("from wake-up to running, us")
-    ax.set_ylabel("share of wake-ups")
+    until, what = ("running", "wake-ups") if of == "wakeups" else ("waiting again", "responses")
+    ax.set_xlabel(f"from wake-up to {until}, us")
+    ax.set_ylabel(f"share of {what}")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
+
+
+def _latencies(run: evenkeel.Run, of: str) -> list[float]:
+    """How long each wake-up or response of a run took, in us, the shortest first."""
+    if of == "wakeups":
+        found = _tables.columns_of(run.wakeups, "wake-ups", "latency_ns")["latency_ns"]
+    else:
+        rows = _tables.columns_of(run.responses, "responses", "response_ns", "times")
+        found = [ns for ns, times in zip(rows["response_ns"], rows["times"]) for _ in range(times)]
+    return sorted(ns / 1e3 for ns in found)
 
 
 @_styled

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
-use arrow_array::{Float64Array, UInt64Array};
+use arrow_array::{Float64Array, StringArray, UInt64Array};
 use bytes::Bytes;
 use evenkeel_experiment as experiment;
 use evenkeel_experiment::timeline::Timelines;
@@ -11,7 +11,6 @@ use evenkeel_experiment::{Plan, Results, Runner, Value, catalog};
 use evenkeel_model as model;
 use evenkeel_report::{headline, json, page, text};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
 use crate::conditions::conditions;
@@ -19,7 +18,7 @@ use crate::error::{Error, raise};
 use crate::files;
 use crate::history::{batch, column, texts};
 use crate::setups;
-use crate::table::Table;
+use crate::table::{Once, Table};
 use crate::work::{Faults, How, work};
 
 /// Workloads on machines under policies, against one of them.
@@ -29,8 +28,8 @@ pub struct Comparison {
     results: Results,
     baseline: String,
     faults: Faults,
-    /// The table of all runs, once it was wanted.
-    runs: PyOnceLock<Py<Table>>,
+    runs: Once,
+    effects: Once,
 }
 
 /// Compares policies: every workload on every machine under each, `seeds` times in each core order, in pairs with the same seed.
@@ -100,7 +99,7 @@ pub fn compare(
     })?;
     let (runner, results) = done.map_err(|error| raise(&error))?;
     let baseline = baseline.name().to_owned();
-    Ok(Comparison { runner, results, baseline, faults, runs: PyOnceLock::new() })
+    Ok(Comparison { runner, results, baseline, faults, runs: Once::default(), effects: Once::default() })
 }
 
 /// Results are told apart by names.
@@ -119,6 +118,49 @@ fn distinct<'a>(what: &str, how: &str, names: impl Iterator<Item = &'a str>) -> 
 impl Comparison {
     fn compared(&self) -> experiment::Comparison<'_> {
         experiment::Comparison::of(self.runner.plan(), &self.results, &self.baseline)
+    }
+
+    fn all_effects(&self) -> PyResult<Table> {
+        let compared = self.compared();
+        let metrics: [(&str, Value); 4] = [
+            ("h_antt", |run| run.h_antt),
+            ("h_stp", |run| run.h_stp),
+            ("energy_j", |run| run.energy.0),
+            ("makespan_s", |run| run.makespan.as_secs_f64()),
+        ];
+        let mut rows = Vec::new();
+        for cell in compared.cells.iter().map(Some).chain([None]) {
+            // Over all orders, and in each.
+            let orders: Vec<Option<usize>> = [None].into_iter().chain((0..compared.orders.len()).map(Some)).collect();
+            for policy in compared.others() {
+                for (metric, value) in metrics {
+                    for order in &orders {
+                        let difference = compared.effect(cell, *order, policy, value);
+                        rows.push((cell, compared.policies[policy], metric, difference.map(Difference), *order));
+                    }
+                }
+            }
+        }
+        let numbers = |read: fn(&Difference) -> Option<f64>| {
+            column(Float64Array::from_iter(rows.iter().map(|row| row.3.as_ref().and_then(read))))
+        };
+        let names = |read: fn(&experiment::Cell<'_>) -> String| {
+            column(StringArray::from_iter(rows.iter().map(|row| row.0.map(read))))
+        };
+        let order = rows.iter().map(|row| row.4.map(|order| compared.orders[order].name()));
+        let pairs = rows.iter().map(|row| row.3.as_ref().map_or(0, |difference| difference.0.pairs() as u64));
+        batch([
+            ("workload", names(|cell| cell.workload.to_owned())),
+            ("machine", names(|cell| cell.machine.to_owned())),
+            ("policy", texts(rows.iter().map(|row| row.1))),
+            ("metric", texts(rows.iter().map(|row| row.2))),
+            ("order", column(StringArray::from_iter(order))),
+            ("percent", numbers(|difference| Some(difference.percent()))),
+            ("low", numbers(Difference::low)),
+            ("high", numbers(Difference::high)),
+            ("pairs", column(UInt64Array::from_iter_values(pairs))),
+        ])
+        .map(Table::of)
     }
 }
 
@@ -145,60 +187,20 @@ impl Comparison {
     /// The runs, a row each, with the columns of a sweep's table.
     #[getter]
     fn runs(&self, py: Python<'_>) -> PyResult<Py<Table>> {
-        // Made by what writes sweeps, so that the columns are the same, and once, as scripts take a column after the other.
-        let make = || {
+        // Made by what writes sweeps, so that the columns are the same.
+        self.runs.get(py, || {
             let table = evenkeel_sweep::table(&self.results.runs).map_err(|error| raise(&error))?;
-            Py::new(py, Table::of_parquet(Bytes::from(table)).map_err(|error| raise(&error))?)
-        };
-        self.runs.get_or_try_init(py, make).map(|table| table.clone_ref(py))
+            Table::of_parquet(Bytes::from(table)).map_err(|error| raise(&error))
+        })
     }
 
     /// How much each policy differs from the baseline on each workload and machine, and over all of them (`workload` and
-    /// `machine` are missing there): `policy`, `metric` (`h_antt`, `h_stp`, `energy_j`, `makespan_s`), `percent` with its 95 %
-    /// interval from seed to seed (`low`, `high`), and in how many `pairs` of seeds.
+    /// `machine` are missing there): `policy`, `metric` (`h_antt`, `h_stp`, `energy_j`, `makespan_s`), `order`, `percent` with its
+    /// 95 % interval from seed to seed (`low`, `high`), and in how many `pairs` of seeds. `order` is the core order; it is missing
+    /// where the effect is over all of them.
     #[getter]
-    fn effects(&self) -> PyResult<Table> {
-        let compared = self.compared();
-        let metrics: [(&str, Value); 4] = [
-            ("h_antt", |run| run.h_antt),
-            ("h_stp", |run| run.h_stp),
-            ("energy_j", |run| run.energy.0),
-            ("makespan_s", |run| run.makespan.as_secs_f64()),
-        ];
-        let mut rows = Vec::new();
-        for cell in compared.cells.iter().map(Some).chain([None]) {
-            for policy in compared.others() {
-                for (metric, value) in metrics {
-                    let difference = match cell {
-                        Some(cell) => cell.difference(policy, compared.baseline, value),
-                        None => compared.difference(policy, value),
-                    };
-                    rows.push((cell, compared.policies[policy], metric, difference.map(Difference)));
-                }
-            }
-        }
-        let numbers = |read: fn(&Difference) -> Option<f64>| {
-            column(Float64Array::from_iter(rows.iter().map(|row| row.3.as_ref().and_then(read))))
-        };
-        let names = |read: fn(&experiment::Cell<'_>) -> String| {
-            column(arrow_array::StringArray::from_iter(rows.iter().map(|row| row.0.map(read))))
-        };
-        let columns = [
-            ("workload", names(|cell| cell.workload.to_owned())),
-            ("machine", names(|cell| cell.machine.to_owned())),
-            ("policy", texts(rows.iter().map(|row| row.1))),
-            ("metric", texts(rows.iter().map(|row| row.2))),
-            ("percent", numbers(|difference| Some(difference.percent()))),
-            ("low", numbers(Difference::low)),
-            ("high", numbers(Difference::high)),
-            (
-                "pairs",
-                column(UInt64Array::from_iter_values(
-                    rows.iter().map(|row| row.3.as_ref().map_or(0, |difference| difference.0.pairs() as u64)),
-                )),
-            ),
-        ];
-        batch(columns).map(Table::of)
+    fn effects(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.effects.get(py, || self.all_effects())
     }
 
     /// The document that `evenkeel compare --format json` prints, but for the time that it took.

@@ -49,6 +49,25 @@ pub fn wakeups(history: &History) -> PyResult<RecordBatch> {
     ])
 }
 
+/// How long threads took from each wake-up that no thread caused until they waited again.
+pub fn responses(history: &History) -> PyResult<RecordBatch> {
+    let mut rows = Vec::new();
+    for (index, thread) in history.threads.iter().enumerate() {
+        let mut before = 0;
+        for (time, upto) in thread.responses.cumulative() {
+            rows.push((ThreadId(index as u32), time, upto - before));
+            before = upto;
+        }
+    }
+    batch([
+        ("thread", column(UInt32Array::from_iter_values(rows.iter().map(|row| row.0.0)))),
+        ("program", texts(rows.iter().map(|row| names(history, row.0).0))),
+        ("name", texts(rows.iter().map(|row| names(history, row.0).1))),
+        ("response_ns", column(UInt64Array::from_iter_values(rows.iter().map(|row| row.1.0)))),
+        ("times", column(UInt64Array::from_iter_values(rows.iter().map(|row| row.2)))),
+    ])
+}
+
 /// How long threads waited for others: until those woke them.
 pub fn waits(history: &History) -> PyResult<RecordBatch> {
     let rows: Vec<_> = history.waits.iter().map(|(pair, wait)| (pair.waiter, pair.waker, wait)).collect();

@@ -51,7 +51,7 @@ mod _native {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::trace::read_trace;
+    use crate::trace::{read_counters, read_trace};
     #[pymodule_export]
     use crate::workload::Workload;
 

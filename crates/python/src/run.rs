@@ -20,7 +20,7 @@ use crate::error::{Error, raise};
 use crate::files::{self, Partial};
 use crate::history::{self, batch, column, texts};
 use crate::setups;
-use crate::table::Table;
+use crate::table::{Once, Table};
 use crate::work::{Faults, How, work};
 
 /// A run, and what happened in it.
@@ -29,6 +29,21 @@ pub struct Run {
     run: experiment::Run,
     machine: model::Machine,
     history: History,
+    tables: Tables,
+}
+
+/// The tables of a run.
+#[derive(Default)]
+struct Tables {
+    programs: Once,
+    threads: Once,
+    cores: Once,
+    spans: Once,
+    wakeups: Once,
+    responses: Once,
+    waits: Once,
+    power: Once,
+    frequencies: Once,
 }
 
 /// Simulates a workload on a machine under a policy.
@@ -88,7 +103,7 @@ pub fn simulate(
         let (recorder, writer) = seen;
         let written = writer.map_or(Ok(()), |writer| writer.finish().map(drop));
         let history = recorder.finish(run.measurement.makespan);
-        Ok::<_, experiment::Error>((Run { run, machine, history }, written))
+        Ok::<_, experiment::Error>((Run { run, machine, history, tables: Tables::default() }, written))
     })?;
     let (run, written) = done.map_err(|error| raise(&error))?;
     if let Some(file) = file {
@@ -201,86 +216,101 @@ impl Run {
 
     /// The programs: `name`, `turnaround_s` (missing if the run ended first).
     #[getter]
-    fn programs(&self) -> PyResult<Table> {
-        let programs = &self.run.programs;
-        let turnaround = |program: &experiment::ProgramTime| program.turnaround.map(model::Ns::as_secs_f64);
-        let columns = [
-            ("name", texts(programs.iter().map(|program| program.name.as_str()))),
-            ("turnaround_s", column(Float64Array::from_iter(programs.iter().map(turnaround)))),
-        ];
-        batch(columns).map(Table::of)
+    fn programs(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.programs.get(py, || {
+            let programs = &self.run.programs;
+            let turnaround = |program: &experiment::ProgramTime| program.turnaround.map(model::Ns::as_secs_f64);
+            let columns = [
+                ("name", texts(programs.iter().map(|program| program.name.as_str()))),
+                ("turnaround_s", column(Float64Array::from_iter(programs.iter().map(turnaround)))),
+            ];
+            batch(columns).map(Table::of)
+        })
     }
 
     /// The threads: `thread`, `program`, `name`, `kind`, and how long each ran, waited for a core and for locks, in seconds.
     #[getter]
-    fn threads(&self) -> PyResult<Table> {
-        let threads = &self.run.threads;
-        let program = |thread: &experiment::ThreadTime| self.run.programs.get(thread.program).map_or("", |p| &p.name);
-        let kind = |kind: ThreadKind| match kind {
-            ThreadKind::Application => "application",
-            ThreadKind::Service => "service",
-        };
-        let seconds = |of: fn(&experiment::ThreadTime) -> model::Ns| {
-            column(Float64Array::from_iter_values(threads.iter().map(|thread| of(thread).as_secs_f64())))
-        };
-        let columns = [
-            ("thread", column(UInt32Array::from_iter_values(0..threads.len() as u32))),
-            ("program", texts(threads.iter().map(program))),
-            ("name", texts(threads.iter().map(|thread| thread.name.as_str()))),
-            ("kind", texts(threads.iter().map(|thread| kind(thread.kind)))),
-            ("ran_s", seconds(|thread| thread.ran)),
-            ("waited_s", seconds(|thread| thread.waited)),
-            ("waited_for_locks_s", seconds(|thread| thread.waited_for_locks)),
-        ];
-        batch(columns).map(Table::of)
+    fn threads(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.threads.get(py, || {
+            let threads = &self.run.threads;
+            let program =
+                |thread: &experiment::ThreadTime| self.run.programs.get(thread.program).map_or("", |p| &p.name);
+            let kind = |kind: ThreadKind| match kind {
+                ThreadKind::Application => "application",
+                ThreadKind::Service => "service",
+            };
+            let seconds = |of: fn(&experiment::ThreadTime) -> model::Ns| {
+                column(Float64Array::from_iter_values(threads.iter().map(|thread| of(thread).as_secs_f64())))
+            };
+            let columns = [
+                ("thread", column(UInt32Array::from_iter_values(0..threads.len() as u32))),
+                ("program", texts(threads.iter().map(program))),
+                ("name", texts(threads.iter().map(|thread| thread.name.as_str()))),
+                ("kind", texts(threads.iter().map(|thread| kind(thread.kind)))),
+                ("ran_s", seconds(|thread| thread.ran)),
+                ("waited_s", seconds(|thread| thread.waited)),
+                ("waited_for_locks_s", seconds(|thread| thread.waited_for_locks)),
+            ];
+            batch(columns).map(Table::of)
+        })
     }
 
     /// The cores, as the operating system numbers them: `core`, `core_type`, `cluster`, `busy_s`, `energy_j`.
     #[getter]
-    fn cores(&self) -> PyResult<Table> {
-        let cores = &self.run.cores;
-        let cluster = |core: model::CoreId| self.machine.cores[core.index()].cluster.index();
-        let columns = [
-            ("core", column(UInt16Array::from_iter_values(cores.iter().map(|core| core.id.0)))),
-            ("core_type", texts(cores.iter().map(|core| self.machine.core_type(core.id).name.as_str()))),
-            ("cluster", texts(cores.iter().map(|core| self.machine.clusters[cluster(core.id)].name.as_str()))),
-            ("busy_s", column(Float64Array::from_iter_values(cores.iter().map(|core| core.busy.as_secs_f64())))),
-            ("energy_j", column(Float64Array::from_iter_values(cores.iter().map(|core| core.energy.0)))),
-        ];
-        batch(columns).map(Table::of)
+    fn cores(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.cores.get(py, || {
+            let cores = &self.run.cores;
+            let cluster = |core: model::CoreId| self.machine.cores[core.index()].cluster.index();
+            let columns = [
+                ("core", column(UInt16Array::from_iter_values(cores.iter().map(|core| core.id.0)))),
+                ("core_type", texts(cores.iter().map(|core| self.machine.core_type(core.id).name.as_str()))),
+                ("cluster", texts(cores.iter().map(|core| self.machine.clusters[cluster(core.id)].name.as_str()))),
+                ("busy_s", column(Float64Array::from_iter_values(cores.iter().map(|core| core.busy.as_secs_f64())))),
+                ("energy_j", column(Float64Array::from_iter_values(cores.iter().map(|core| core.energy.0)))),
+            ];
+            batch(columns).map(Table::of)
+        })
     }
 
     /// Which thread ran on which core: `core`, `core_type`, `cluster`, `thread`, `program`, `name`, `start_ns`, `end_ns`, `stop`
     /// (`preempted`, `taken`, `yielded`, `blocked`, `exited`, `end`) and `waits_for`.
     #[getter]
-    fn spans(&self) -> PyResult<Table> {
-        history::spans(&self.history, &self.machine).map(Table::of)
+    fn spans(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.spans.get(py, || history::spans(&self.history, &self.machine).map(Table::of))
     }
 
     /// When threads became ready: `at_ns`, `thread`, `program`, `name`, `core` on which it then ran, `latency_ns` until then, and
     /// `by`, the thread that woke it.
     #[getter]
-    fn wakeups(&self) -> PyResult<Table> {
-        history::wakeups(&self.history).map(Table::of)
+    fn wakeups(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.wakeups.get(py, || history::wakeups(&self.history).map(Table::of))
+    }
+
+    /// How long threads took from each wake-up that no thread caused, such as a timer's, until they waited again: `thread`, `program`,
+    /// `name`, `response_ns`, and how many `times`. Where a thread has more than 2,048 different times, near ones are told as one,
+    /// hardly longer than they were.
+    #[getter]
+    fn responses(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.responses.get(py, || history::responses(&self.history).map(Table::of))
     }
 
     /// Who waited for whom: `thread`, `program`, `name` of a thread that waited, `by` (`by_program`, `by_name`), the thread that
     /// woke it, `waited_s`, how long it waited for that one in all, and how many `times`.
     #[getter]
-    fn waits(&self) -> PyResult<Table> {
-        history::waits(&self.history).map(Table::of)
+    fn waits(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.waits.get(py, || history::waits(&self.history).map(Table::of))
     }
 
     /// The power of each cluster from each time on until its next: `at_ns`, `cluster`, `power_w`.
     #[getter]
-    fn power(&self) -> PyResult<Table> {
-        history::power(&self.history, &self.machine).map(Table::of)
+    fn power(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.power.get(py, || history::power(&self.history, &self.machine).map(Table::of))
     }
 
     /// The frequency of each cluster from each time on until its next: `at_ns`, `cluster`, `hz`.
     #[getter]
-    fn frequencies(&self) -> PyResult<Table> {
-        history::frequencies(&self.history, &self.machine).map(Table::of)
+    fn frequencies(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.tables.frequencies.get(py, || history::frequencies(&self.history, &self.machine).map(Table::of))
     }
 
     /// Writes the page that `evenkeel sim --html` writes.

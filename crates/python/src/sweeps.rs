@@ -19,7 +19,7 @@ use crate::conditions::plain;
 use crate::error::{Error, raise};
 use crate::files;
 use crate::history::{batch, column, texts};
-use crate::table::Table;
+use crate::table::{Once, Table};
 use crate::work::{How, work};
 
 /// A grid: what is combined in a sweep. `text` is that of a grid's file; errors call it `file`. `progress` is called with the stage and
@@ -116,12 +116,13 @@ pub struct Sweep {
     runs: u64,
     computed: Option<u64>,
     summary: Summary,
+    table: Once,
 }
 
 impl Sweep {
     fn of(py: Python<'_>, path: PathBuf, runs: u64, computed: Option<u64>) -> PyResult<Self> {
         let summary = py.detach(|| Summary::read(&path)).map_err(|error| raise(&error))?;
-        Ok(Self { path, runs, computed, summary })
+        Ok(Self { path, runs, computed, summary, table: Once::default() })
     }
 }
 
@@ -164,14 +165,15 @@ impl Sweep {
 
     /// The runs, a row each. For a table that does not fit into memory use `polars.scan_parquet(sweep.path)`.
     #[getter]
-    fn runs(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| {
+    fn runs(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        let read = || {
             // Only of a sweep, which says what is wrong with another file.
             sweeps::rows(&self.path).map_err(|error| raise(&error))?;
             let file = File::open(&self.path)
                 .map_err(|error| PyOSError::new_err(format!("{}: {error}", self.path.display())))?;
             Table::of_parquet(file).map_err(|error| raise(&error))
-        })
+        };
+        self.table.get(py, || py.detach(read))
     }
 
     /// How each policy differs from the baseline at each value of what has several: `varied`, `value` (a text), `policy`, `metric`

@@ -18,6 +18,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 
 use crate::error::raise;
@@ -49,6 +50,22 @@ impl Table {
         let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.build()?;
         let schema = reader.schema();
         Ok(Self { schema, batches: reader.collect::<Result<_, _>>()? })
+    }
+}
+
+/// A table that is made when it is first wanted, and kept: scripts take a column after the other.
+pub struct Once(PyOnceLock<Py<Table>>);
+
+impl Default for Once {
+    fn default() -> Self {
+        Self(PyOnceLock::new())
+    }
+}
+
+impl Once {
+    /// The table.
+    pub fn get(&self, py: Python<'_>, make: impl FnOnce() -> PyResult<Table>) -> PyResult<Py<Table>> {
+        self.0.get_or_try_init(py, || Py::new(py, make()?)).map(|table| table.clone_ref(py))
     }
 }
 

@@ -61,7 +61,8 @@ def test_bars_are_the_differences():
 def test_bars_of_a_comparison_are_its_effects():
     compared = evenkeel.compare(["Sync-2", "radix"], "2B2S", ["cfs", "gts"], seeds=3)
     effects = compared.effects.to_pydict()
-    at = [i for i, metric in enumerate(effects["metric"]) if metric == "h_antt"]
+    rows = enumerate(zip(effects["metric"], effects["order"]))
+    at = [i for i, row in rows if row == ("h_antt", None)]
     ax = plots.bars(compared)
     assert heights(ax) == pytest.approx([effects["percent"][i] for i in at])
     ends = [
@@ -185,6 +186,13 @@ def test_a_policy_has_the_colour_that_it_has_on_pages():
             lambda: plots.latency_cdf(simulated(wakeups=Columns(at_ns=[0]))),
             "no column 'latency_ns': expected a table of wake-ups, found at_ns",
         ),
+        (lambda: plots.latency_cdf(simulated(), of="waits"), "expected wakeups or responses"),
+        (
+            lambda: plots.latency_cdf(
+                simulated(responses=Columns(response_ns=[], times=[])), of="responses"
+            ),
+            "no thread was woken by itself and waited again",
+        ),
         (lambda: plots.latency_cdf([]), "no run: expected one"),
         (lambda: plots.energy({}), "no run: expected one"),
         (lambda: plots.energy(simulated(power=Columns(at_ns=[0]))), "no column 'cluster'"),
@@ -282,6 +290,16 @@ def test_latencies_add_up_to_one():
     assert line.get_label() == "a: 1 us median, 4 us p99"
     assert len(plots.latency_cdf({"x": simulated(), "y": simulated()}).lines) == 2
     assert len(plots.latency_cdf([simulated(), simulated()]).lines) == 2
+
+
+def test_responses_count_as_often_as_they_were():
+    responses = Columns(response_ns=[3000, 1000], times=[1, 3])
+    ax = plots.latency_cdf(simulated(responses=responses), of="responses")
+    (line,) = ax.lines
+    assert list(line.get_xdata()) == [1, 1, 1, 1, 3]
+    assert line.get_label() == "a: 1 us median, 3 us p99"
+    assert ax.get_xlabel() == "from wake-up to waiting again, us"
+    assert ax.get_ylabel() == "share of responses"
 
 
 def test_energy_is_power_times_time():

@@ -49,7 +49,8 @@ def test_effects_are_those_at_each_value(tmp_path):
     rows = swept.effects.to_pydict()
     values = list(dict.fromkeys(zip(rows["varied"], rows["value"])))
     cost = "machine.costs.migrate_across_clusters_us"
-    assert values == [("machine", "2B2S"), ("machine", "2B4S"), (cost, "0"), (cost, "60")]
+    orders = [("order", "big-first"), ("order", "little-first")]
+    assert values == [("machine", "2B2S"), ("machine", "2B4S"), (cost, "0"), (cost, "60"), *orders]
     one = evenkeel.sweep({**grid, "machines": ["2B4S"]}, tmp_path / "one.parquet")
     machine = [i for i, value in enumerate(rows["value"]) if value == "2B4S"]
     alone = json.loads(one.to_json())["effects"][0]
@@ -60,7 +61,9 @@ def test_effects_are_those_at_each_value(tmp_path):
 
 
 def test_columns_are_those_of_a_comparison(tmp_path):
-    swept = evenkeel.sweep(GRID, tmp_path / "a.parquet").runs
+    done = evenkeel.sweep(GRID, tmp_path / "a.parquet")
+    swept = done.runs
+    assert swept is done.runs, "it is read once"
     comparison = evenkeel.compare("radix", "2B2S", ["cfs", "gts"], seeds=1)
     compared = comparison.runs
     assert compared is comparison.runs, "it is made once"

@@ -27,13 +27,14 @@ def test_columns_by_name(compared):
     assert repr(table).startswith("<evenkeel.Table: 8 rows; workload, machine")
 
 
-def test_a_notebook_shows_the_first_rows(compared):
-    spans = evenkeel.simulate("radix", "2B2S").spans
+def test_a_notebook_shows_the_first_rows():
+    run = evenkeel.simulate("radix", "2B2S")
+    spans = run.spans
     shown = spans._repr_html_()
     assert shown.count("<tr>") == 11 and "<th>core_type</th>" in shown and "<td>big</td>" in shown
     assert f"and {len(spans) - 10} more rows" in shown and "None" not in shown
-    few = compared.effects._repr_html_()
-    assert few.count("<tr>") == len(compared.effects) + 1 and "more rows" not in few
+    few = run.cores._repr_html_()
+    assert few.count("<tr>") == len(run.cores) + 1 and "more rows" not in few
     pyarrow = pytest.importorskip("pyarrow")
     assert "&lt;b&gt;" in evenkeel.Table(pyarrow.table({"<b>": [1]}))._repr_html_()
 
@@ -48,6 +49,24 @@ def test_pyarrow_shares_the_memory(compared):
     back = evenkeel.Table(one)
     assert address(pyarrow.table(back)) == address(one) and back.to_pydict() == spans.to_pydict()
     assert pyarrow.table(compared.runs).schema.field("programs").type.value_type.num_fields == 2
+
+
+def test_polars_shares_the_memory():
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow says where memory is")
+    spans = evenkeel.simulate("radix", "2B2S").spans
+    own = pyarrow.table(spans)["start_ns"].chunk(0).buffers()[1].address
+    taken = polars.DataFrame(spans)["start_ns"].to_arrow()
+    assert taken.buffers()[1].address == own, "no copy was made"
+
+
+def test_tables_are_made_once(compared):
+    run = evenkeel.simulate("radix", "2B2S")
+    names = [name for name in dir(run) if isinstance(getattr(run, name), evenkeel.Table)]
+    assert {"spans", "wakeups", "responses", "power", "frequencies", "threads"} < set(names)
+    for table in names:
+        assert getattr(run, table) is getattr(run, table), table
+    assert compared.runs is compared.runs and compared.effects is compared.effects
 
 
 def test_polars_takes_and_gives(compared):

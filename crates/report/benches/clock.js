@@ -7,5 +7,8 @@ window.requestAnimationFrame = (act) =>
   request((now) => {
     const began = performance.now();
     act(now);
-    window.drawing.push(performance.now() - began);
+    const ended = performance.now();
+    window.drawing.push(ended - began);
+    // Since the page was asked for.
+    window.opened ??= ended;
   });

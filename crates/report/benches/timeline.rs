@@ -1,5 +1,5 @@
-//! `cargo bench --package evenkeel-report --bench timeline`: how long frames take when a reader zooms and pans in the timeline of a
-//! million slices, in a real browser. Prints a table.
+//! `cargo bench --package evenkeel-report --bench timeline`: how long the timeline of a million slices takes in a real browser to open, to
+//! draw frames when a reader zooms and pans, and to answer keys when a reader looks for threads. Prints tables.
 
 use evenkeel_experiment::history::Recorder;
 use evenkeel_experiment::{Control, Job, Plan, Runner, catalog};
@@ -18,6 +18,9 @@ const CLOCK: &str = include_str!("clock.js");
 
 /// Zooms and pans, one step a frame.
 const READER: &str = include_str!("reader.js");
+
+/// Looks for threads, key by key.
+const TYPIST: &str = include_str!("typist.js");
 
 /// The page, and how many slices it has.
 fn page() -> Result<(String, usize), Box<dyn std::error::Error>> {
@@ -45,24 +48,42 @@ fn percentiles(times: &Value) -> [f64; 4] {
     [0.5, 0.95, 0.99, 1.0].map(at)
 }
 
+/// The head of a table: of what there are so many, and the two times of each.
+fn head(counted: &str, [first, second]: [&str; 2]) {
+    println!("{:10} {counted:>8} {first:>36}   {second:>36}", "");
+    let columns = ["median", "95 %", "99 %", "longest"].map(|name| format!("{name:>9}")).concat();
+    println!("{:10} {:>8} {columns}   {columns}", "", "");
+}
+
+/// A row of it.
+fn row(lanes: &str, times: [&Value; 2]) -> String {
+    let count = times[1].as_array().map_or(0, Vec::len);
+    let [first, second] = times.map(|times| percentiles(times).map(|time| format!("{time:9.1}")).concat());
+    format!("{lanes:10} {count:>8} {first}   {second}")
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (html, slices) = page()?;
     println!(
         "A timeline of {slices} slices ({POLICY} on {MACHINE}, 9.4 s) in a window of {} x {} in Chromium without",
         DESK.width, DESK.height
     );
-    println!("a GPU; at each frame a reader zooms or pans by a step. Milliseconds");
-    println!("{:10} {:>8} {:>36}   {:>36}", "", "frames", "to draw a frame", "from one frame to the next");
-    let columns = ["median", "95 %", "99 %", "longest"].map(|name| format!("{name:>9}")).concat();
-    println!("{:10} {:>8} {columns}   {columns}", "", "");
+    println!("a GPU; at each frame a reader zooms or pans by a step, then looks for threads, key by key. Milliseconds");
     let opened = Page::open_after(CLOCK, &html, DESK);
+    println!("from asking for the page to its first drawing: {:.0}", opened.number("window.opened"));
+    head("frames", ["to draw a frame", "from one frame to the next"]);
+    let mut keys = Vec::new();
     for lanes in ["cores", "threads"] {
         opened.until(&format!("document.querySelector('figure.timeline').dataset.mode === '{lanes}'"));
         let times = opened.ask(READER);
-        let row = |times: &Value| percentiles(times).map(|time| format!("{time:9.1}")).concat();
-        let frames = times["between"].as_array().map_or(0, Vec::len);
-        println!("{lanes:10} {frames:>8} {}   {}", row(&times["drawing"]), row(&times["between"]));
+        println!("{}", row(lanes, [&times["drawing"], &times["between"]]));
+        let times = opened.ask(TYPIST);
+        keys.push(row(lanes, [&times["busy"], &times["until"]]));
         opened.press(&["t"]);
+    }
+    head("keys", ["busy at a time, at most", "until all lanes are there"]);
+    for row in keys {
+        println!("{row}");
     }
     Ok(())
 }

@@ -68,21 +68,35 @@ fn one_seed(summary: &Summary) -> bool {
     summary.seeds < 2
 }
 
-/// Turnarounds on a workload and machine in each core order, where there are several. Which one a machine has is not a matter of
-/// chance.
-pub fn by_order(compared: &Comparison<'_>, cell: &Cell<'_>) -> Option<String> {
-    if compared.orders.len() < 2 {
-        return None;
-    }
-    let of = |policy: usize| {
-        let orders = compared.orders.iter().enumerate().map(|(position, order)| {
-            let difference = cell.difference_in(position, policy, compared.baseline, |run| run.h_antt);
-            format!("{} {}", effect(difference), order.name())
-        });
-        format!("{} {}", compared.policies[policy], orders.collect::<Vec<_>>().join(", "))
+/// Turnarounds in each core order, where there are several: on a workload and machine, or the means over all. Which one a machine
+/// has is not a matter of chance.
+pub fn by_order(compared: &Comparison<'_>, cell: Option<&Cell<'_>>) -> Option<String> {
+    let orders: Vec<&str> = compared.orders.iter().map(|order| order.name()).collect();
+    let effects = |policy: usize| {
+        let in_order = |order: usize| compared.effect(cell, Some(order), policy, |run| run.h_antt);
+        (0..orders.len()).map(in_order).collect::<Vec<_>>()
     };
-    let policies: Vec<String> = compared.others().map(of).collect();
-    (!policies.is_empty()).then(|| format!("H_ANTT by core order: {}", policies.join("; ")))
+    let others = compared.others().map(|policy| (compared.policies[policy], effects(policy)));
+    say_by_order(&orders, &others.collect::<Vec<_>>())
+}
+
+/// The same of a sweep.
+pub fn by_order_of_sweep(summary: &Summary) -> Option<String> {
+    let values = &summary.by_order()?.values;
+    let orders: Vec<&str> = values.iter().map(|at| at.value.as_str()).collect();
+    let effects = |policy: usize| values.iter().map(|at| at.policies[policy].h_antt).collect::<Vec<_>>();
+    let others = summary.policies.iter().enumerate().map(|(policy, of)| (of.policy.as_str(), effects(policy)));
+    say_by_order(&orders, &others.collect::<Vec<_>>())
+}
+
+/// `others` have an effect for each order.
+fn say_by_order(orders: &[&str], others: &[(&str, Vec<Option<Difference>>)]) -> Option<String> {
+    let of = |(policy, effects): &(&str, Vec<Option<Difference>>)| {
+        let effects = effects.iter().zip(orders).map(|(of, order)| format!("{} {order}", effect(*of)));
+        format!("{policy} {}", effects.collect::<Vec<_>>().join(", "))
+    };
+    let said = || format!("H_ANTT by core order: {}", others.iter().map(of).collect::<Vec<_>>().join("; "));
+    (orders.len() > 1 && !others.is_empty()).then(said)
 }
 
 /// `others` are those of `all` other policies that are compared with the baseline in any of the cells. `drawn` is whether seeds can
@@ -267,6 +281,22 @@ mod tests {
         let logs: Vec<f64> = (0..100_000).map(|seed| if seed % 2 == 0 { -0.15 } else { -0.05 }).collect();
         let text = said(&[("pfs", &logs)]);
         assert!(text.ends_with(" sooner than cfs (95 % interval: 9.5 % sooner)"), "{text}");
+    }
+
+    #[test]
+    fn core_orders_are_told_apart_where_there_are_several() {
+        let (less, more): (&[f64], &[f64]) = (&[-0.1, -0.1], &[0.1, 0.11]);
+        let gts = ("gts", vec![Some(difference(less)), Some(difference(more))]);
+        let colab = ("colab", vec![None, Some(difference(less))]);
+        assert_eq!(
+            say_by_order(&["big-first", "little-first"], &[gts.clone(), colab]).as_deref(),
+            Some(
+                "H_ANTT by core order: gts -9.5 % big-first, +11.1 ±7.1 % little-first; \
+                 colab - big-first, -9.5 % little-first"
+            )
+        );
+        assert_eq!(say_by_order(&["declared"], &[gts]), None);
+        assert_eq!(say_by_order(&["big-first", "little-first"], &[]), None, "a baseline alone");
     }
 
     #[test]

@@ -22,10 +22,31 @@ const BOLD: Style = Style::new().bold();
 /// wherever a line is broken; styles would be measured and broken like text.
 const MARK: char = '\u{34f}';
 
-/// A table with these columns. Columns whose name begins with `>` are aligned to the right. Without any name there is
-/// no heading.
+/// Where a table is written, which says how wide it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Errors,
+    /// A file, whose lines are as long as they are.
+    File,
+}
+
+/// A table on standard output with these columns. Columns whose name begins with `>` are aligned to the right. Without any
+/// name there is no heading.
 pub fn new(columns: &[&str]) -> Table {
+    on(Stream::Output, columns)
+}
+
+/// As [`new`], elsewhere.
+pub fn on(stream: Stream, columns: &[&str]) -> Table {
     let mut table = Table::new();
+    match stream {
+        Stream::Output => &mut table,
+        Stream::Errors => table.use_stderr(),
+        Stream::File => table.force_no_tty(),
+    };
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).enforce_styling();
     table.style_text_only();
     match table.width() {
@@ -96,6 +117,14 @@ fn styled(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_as_wide_as_its_lines_whatever_terminal_there_is() {
+        let long = "word ".repeat(100);
+        let mut table = on(Stream::File, &["what"]);
+        table.add_row([&long]);
+        assert_eq!((table.width(), text(&table).lines().count()), (None, 2));
+    }
 
     #[test]
     fn bold_words_take_no_room_and_are_bold_wherever_lines_are_broken() {

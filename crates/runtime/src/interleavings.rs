@@ -14,6 +14,7 @@ use crate::fence;
 use crate::latch::Latch;
 use crate::sleep::Sleep;
 use crate::steal_request::StealRequest;
+use crate::trace::What;
 
 /// Tasks that count how often they were taken, and a queue for them.
 struct QueueModel {
@@ -160,7 +161,7 @@ struct SleepModel {
 
 /// Decides which sleeper is woken first, as on cores that differ.
 fn asymmetry(workers: usize) -> std::sync::Arc<Asymmetry> {
-    std::sync::Arc::new(Asymmetry::new(workers, None, Some(Accounts::new(workers, 1, false)), Vec::new()).unwrap())
+    std::sync::Arc::new(Asymmetry::new(workers, None, Some(Accounts::new(workers, 1, true)), Vec::new()).unwrap())
 }
 
 impl SleepModel {
@@ -288,6 +289,7 @@ fn a_worker_that_has_left_is_not_active() {
         asymmetry.leave(0, None);
         waker.join().unwrap();
         assert_eq!(asymmetry.activities.get(0), Activity::Away);
+        assert_eq!(asymmetry.events().last().map(|event| event.what), Some(What::Leaves), "that is noted last");
     });
 }
 

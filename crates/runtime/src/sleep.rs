@@ -205,3 +205,24 @@ impl Sleep {
         self.alarm.store(if on { quiet | WAKE } else { quiet }, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// What they owe as woken ones does no harm: there is no other sleeper.
+    #[test]
+    fn workers_that_get_up_after_the_drop_wake_no_other() {
+        let sleep = Sleep::new(3, None);
+        sleep.begin(1..3);
+        sleep.close();
+        assert!(sleep.closed_at_rest());
+        for worker in [1, 2] {
+            assert!(sleep.first(worker), "it was taken off the list");
+            sleep.pass_on(|| unreachable!("no worker sleeps"));
+        }
+        assert_eq!(sleep.alarm.load(Relaxed) & WAKE, 0);
+        assert!(!sleep.sleep(1, || true), "one that lay down since takes itself off");
+        assert!(lock(&sleep.sleepers).list.is_empty());
+    }
+}

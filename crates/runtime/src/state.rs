@@ -226,3 +226,34 @@ impl PoolState {
         lock_std(&self.callers)
     }
 }
+
+#[cfg(all(test, unix, not(any(loom, miri))))]
+mod tests {
+    use super::*;
+    use crate::fork;
+
+    /// As where a dedicated pool is released. A worker of the parent may have held a lock that closing takes.
+    #[test]
+    fn a_child_does_not_close_the_pool_of_its_parent() {
+        fork::count_forks();
+        let state = PoolState::new(2, None, None);
+        // SAFETY: the child closes the pool, and ends.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            // SAFETY: the default of the signal is to end the process.
+            unsafe { libc::alarm(10) };
+            state.close();
+            let closed = state.slots.iter().any(|slot| slot.closed.is_open());
+            // SAFETY: ends the process without what the parent has to do at its end.
+            unsafe { libc::_exit(i32::from(closed)) };
+        }
+        let mut status = 0;
+        // SAFETY: the status is there.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status), "{status}");
+        assert_eq!(libc::WEXITSTATUS(status), 0, "it has touched what its parent's workers wait for");
+        state.close();
+        assert!(state.slots.iter().all(|slot| slot.closed.is_open()));
+    }
+}

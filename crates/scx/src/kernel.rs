@@ -20,7 +20,9 @@ impl Skeleton for ScxSkel<'static> {
     }
 
     fn attach(&mut self) -> Result<Vec<Link>, Error> {
-        let beside = [&self.progs.first_comes, &self.progs.becomes_first, &self.progs.scx_waking];
+        let progs = &self.progs;
+        let beside =
+            [&progs.cpu_closes, &progs.cpu_closed, &progs.first_comes, &progs.becomes_first, &progs.scx_waking];
         loading::take_over(&mut self.maps.evenkeel, &beside)
     }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
+use evenkeel_linux::clock::clock;
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{Name, Timeline};
 use evenkeel_linux::monitor::{State, ThreadNow};
@@ -11,6 +12,7 @@ use evenkeel_linux::process;
 use evenkeel_linux::sample::{MAX_TYPES, Sample, ThreadState};
 use evenkeel_model::Ns;
 use evenkeel_sched::policy::Judgement;
+use evenkeel_topology::root;
 
 use crate::moments::Moment;
 use crate::session::Plan;
@@ -79,7 +81,7 @@ impl Observed {
         }
         Self {
             moments,
-            timeline: Timeline::new(began, type_of),
+            timeline: Timeline::new(began, type_of).with_clocks(&root(), &plan.machine, &plan.cpus),
             takeovers: 0,
             threads: BTreeMap::new(),
             at: began,
@@ -87,11 +89,12 @@ impl Observed {
         }
     }
 
-    /// Takes in what has been noted since the last call, and reads the names of new threads.
+    /// Takes in what has been noted since the last call, and reads the names of new threads, and clocks.
     pub fn update(&mut self) {
         while let Ok(moment) = self.moments.try_recv() {
             self.add(&moment);
         }
+        self.timeline.read_clocks(clock());
     }
 
     /// Which thread ran where when. Times count from the beginning of the session.

@@ -15,11 +15,16 @@ use crate::row::Row;
 /// The line of a journal beside which the table does not count.
 const FRESH: &[u8] = b"\"fresh\"\n";
 
+/// As many links as Linux follows.
+const LINKS: usize = 40;
+
 /// The journal of a table. While it is open no other process can open it.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     open: Mutex<Open>,
+    /// Of the table's own name, if the one that was given is a link: a sweep by another link to it has that one, too.
+    behind: Option<Box<Self>>,
 }
 
 #[derive(Debug)]
@@ -33,9 +38,23 @@ impl Journal {
     /// Opens the journal of a table, and makes one if there is none.
     ///
     /// # Errors
-    /// It cannot be opened, or another process has it.
+    /// It cannot be opened, or another process has it, or is at the table by another name.
     pub fn open(table: &Path) -> Result<Self> {
-        let path = beside(table);
+        let mut journal = Self::at(beside(table))?;
+        let behind = led_to(table).map(|table| beside(&table));
+        // Both names may have one journal, by a link of its own.
+        let other = |path: &PathBuf| !has_name(&journal.lock().file, path).unwrap_or(false);
+        let Some(behind) = behind.filter(other) else { return Ok(journal) };
+        match Self::at(behind.clone()) {
+            Ok(behind) => journal.behind = Some(Box::new(behind)),
+            Err(error) if matches!(error, Error::Busy { .. }) || behind.exists() => return Err(error),
+            // Where it cannot be made, the table cannot be written, either, which is told then.
+            Err(_) => {}
+        }
+        Ok(journal)
+    }
+
+    fn at(path: PathBuf) -> Result<Self> {
         let file = loop {
             let file =
                 OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::writing(&path))?;
@@ -52,7 +71,7 @@ impl Journal {
         let end = whole_lines(&file).map_err(Error::reading(&path))?;
         // A line that was cut off would run into the next one.
         file.set_len(end).map_err(Error::writing(&path))?;
-        Ok(Self { path, open: Mutex::new(Open { file, end }) })
+        Ok(Self { path, open: Mutex::new(Open { file, end }), behind: None })
     }
 
     /// Where it is.
@@ -60,8 +79,13 @@ impl Journal {
         &self.path
     }
 
+    /// The path of this one, or of the one behind it, if anything is in it.
+    pub(crate) fn begun(&self) -> Option<&Path> {
+        if self.is_empty() { self.behind.as_deref().and_then(Self::begun) } else { Some(self.path()) }
+    }
+
     /// Whether nothing is in it.
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.lock().end == 0
     }
 
@@ -185,6 +209,18 @@ pub fn beside(table: &Path) -> PathBuf {
     name.into()
 }
 
+/// Where the links at a table's name lead, if it is one.
+fn led_to(table: &Path) -> Option<PathBuf> {
+    let mut path = table.to_path_buf();
+    for _ in 0..LINKS {
+        match std::fs::read_link(&path) {
+            Ok(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => return (path != table).then_some(path),
+        }
+    }
+    None
+}
+
 /// A row as a line: the checksum of the rest in hexadecimal digits, how many runs its grid has, and its JSON. As in the table, what a
 /// disk or a hand has changed is no result.
 fn line_of(row: &Row, runs: u64) -> serde_json::Result<Vec<u8>> {
@@ -278,6 +314,41 @@ mod tests {
         assert_eq!((journal.row(at).unwrap(), journal.row(places[7]).unwrap()), (row(50), row(7)));
         journal.remove().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_table_has_one_sweep_by_whatever_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |name: &str| folder.path().join(name);
+        std::fs::create_dir(name("disk")).unwrap();
+        // The table itself is not there yet.
+        for (link, to) in [("a", "disk/t"), ("b", "a"), ("c", "disk/../disk/t")] {
+            std::os::unix::fs::symlink(to, name(link)).unwrap();
+        }
+        let tables = ["a", "b", "c", "disk/t"].map(name);
+        for (at, table) in tables.iter().enumerate() {
+            let _journal = Journal::open(table).unwrap();
+            for other in &tables {
+                assert!(matches!(Journal::open(other), Err(Error::Busy { .. })), "{at}: {}", other.display());
+            }
+        }
+        assert_eq!(std::fs::read_dir(name("disk")).unwrap().count(), 0, "nothing to be left behind");
+        // A journal that is a link to the other one is one with it.
+        std::os::unix::fs::symlink("disk/t.journal", name("a.journal")).unwrap();
+        assert!(Journal::open(&tables[0]).is_ok());
+    }
+
+    #[test]
+    fn a_journal_behind_a_link_that_cannot_be_opened_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("disk/t", name("a")).unwrap();
+        std::fs::create_dir_all(name("disk/t.journal")).unwrap();
+        for table in ["disk/t", "a"] {
+            let error = Journal::open(&name(table)).unwrap_err().to_string();
+            assert!(error.starts_with("cannot write ") && error.ends_with("disk/t.journal"), "{table}: {error}");
+        }
+        assert!(!name("a.journal").exists(), "nothing to be left behind");
     }
 
     #[test]

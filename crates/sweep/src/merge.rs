@@ -21,18 +21,18 @@ pub struct Merging {
     pub drop: bool,
 }
 
-/// Makes sure that no sweep into a table is at work, or was interrupted: what it has done would be lost. It stays so as long as what is
-/// returned does.
+/// Makes sure that no sweep into a table, by this name or by the one that links lead to, is at work, or was interrupted: what it has done
+/// would be lost. It stays so as long as what is returned does.
 ///
 /// # Errors
 /// One is, or the journal cannot be opened.
 pub fn at_its_end(table: &Path) -> Result<Journal> {
     let journal = Journal::open(table)?;
-    if journal.is_empty() {
-        return Ok(journal);
+    if let Some(begun) = journal.begun() {
+        let message = "it has runs of a sweep that is not at its end: let `evenkeel sweep` end it, or remove it";
+        return Err(Error::table(begun, message));
     }
-    let message = "it has runs of a sweep that is not at its end: let `evenkeel sweep` end it, or remove it";
-    Err(Error::table(journal.path(), message))
+    Ok(journal)
 }
 
 /// Puts the rows of tables in the order of their grid into one: what one machine would have written, to the byte. A run that

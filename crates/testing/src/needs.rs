@@ -52,6 +52,10 @@ needs! {
     pkg_config: || installed("pkg-config");
     /// `stress-ng`.
     stress_ng: || installed("stress-ng");
+    /// zsh, a shell.
+    zsh: || installed("zsh");
+    /// fish, another one.
+    fish: || installed("fish");
     /// A JDK, whose virtual machine is HotSpot.
     jdk: || installed("javac");
     /// clang with its OpenMP library.

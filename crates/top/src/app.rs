@@ -183,7 +183,8 @@ impl App {
     fn command(&mut self, key: KeyCode) -> Option<Act> {
         self.said = None;
         match key {
-            KeyCode::Char('q') | KeyCode::Esc => return Some(Act::Quit),
+            // Not Esc: one too many after a filter would end it.
+            KeyCode::Char('q') => return Some(Act::Quit),
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.mode = Mode::Help,
             KeyCode::Char('/') => self.mode = Mode::Filter,
             KeyCode::Char(' ') => self.paused = !self.paused,

@@ -18,31 +18,25 @@ const CORE_WIDTH: u16 = 46;
 const CORES_PART: u16 = 2;
 const BAR: usize = 10;
 
+/// Keys by the names that crossterm gives them. No line is so long that a screen of 80 columns would need a second one.
 const KEYS: &[(&str, &str)] = &[
-    ("up down, j k", "select a thread; Page Up, Page Down, Home, End"),
-    ("< >", "sort by the column to the left, to the right (S, s; arrows)"),
+    ("Up Down j k", "select a thread; Page Up, Page Down, Home, End"),
+    ("< > S s", "sort by the column to the left, to the right; Left, Right"),
     ("r", "sort the other way round"),
-    ("/", "filter: threads whose name, number or process's number has this in it"),
-    ("p", "pin the selected thread to CPUs, such as 0-1,4; to none: no longer"),
+    ("/", "filter: threads whose name, number or process has this in it"),
+    ("p Enter", "pin the thread to CPUs, such as 0-1,4; to none: no longer"),
     ("P", "let another policy decide"),
-    ("space", "pause; the host runs on"),
+    ("Space", "pause; the host runs on"),
     ("+ -", "a snapshot twice as often, half as often"),
-    ("Ctrl-Z", "stop, until the shell lets it go on"),
-    ("q", "leave; the host runs on, and pins stay"),
+    ("? h F1", "these lines"),
+    ("q Ctrl-C", "leave; Ctrl-Z: stop until `fg`; the host runs on, pins stay"),
 ];
+
+/// What the line of a core has.
+const CORE: &str = "CPU, type, frequency, how busy (a bar, and in %), its thread";
 
 /// How wide the window of these is: no line is longer.
 const HELP: u16 = 88;
-
-const COLUMNS: &[(&str, &str)] = &[
-    ("on", "the CPU that it runs on (+), waits for (.), or was on last"),
-    ("run", "which part of the time it had a core"),
-    ("big", "which part of that it had one of the biggest type"),
-    ("ready", "which part of the time it could run and had no core"),
-    ("blame", "how long others waited for it in futex calls, of the time"),
-    ("speedup", "how much faster it is on the biggest core type, if measured"),
-    ("label", "what the policy thinks of it"),
-];
 
 /// Draws it, and notes how many threads there is room for.
 pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
@@ -136,24 +130,20 @@ fn draw_threads(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let rows = app.rows();
     app.page = usize::from(area.height).saturating_sub(1).max(1);
     let at = rows.iter().position(|row| Some(row.tid) == app.selected);
-    let sorted = |title: &'static str, sort: Option<Sort>| {
-        let right = !matches!(title, "name" | "label" | "pinned");
-        let line = Line::from(title);
+    let sorted = |sort: Sort| {
+        let right = !matches!(sort, Sort::Name | Sort::Label | Sort::Pinned);
+        let line = Line::from(sort.name());
         let line = if right { line.right_aligned() } else { line };
         let cell = Cell::from(line);
-        if sort == Some(app.sort) {
-            cell.style(Style::new().bold().reversed())
-        } else {
-            cell.style(Style::new().bold())
-        }
+        if sort == app.sort { cell.style(Style::new().bold().reversed()) } else { cell.style(Style::new().bold()) }
     };
     let shown = shown(area.width, app.sort);
     let of_shown = |cells: Vec<Cell<'static>>| {
         cells.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect::<Row<'_>>()
     };
-    let header = of_shown(TABLE.iter().map(|column| sorted(column.title, column.sort)).collect());
-    let widths = TABLE.iter().zip(&shown).filter(|(_, shown)| **shown).map(|(column, _)| match column.title {
-        "name" => Constraint::Min(column.width),
+    let header = of_shown(TABLE.iter().map(|column| sorted(column.sort)).collect());
+    let widths = TABLE.iter().zip(&shown).filter(|(_, shown)| **shown).map(|(column, _)| match column.sort {
+        Sort::Name => Constraint::Min(column.width),
         _ => Constraint::Length(column.width),
     });
     let table = Table::new(rows.iter().map(|row| of_shown(cells(row)).style(style(row))), widths)
@@ -164,34 +154,36 @@ fn draw_threads(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 
 /// A column of threads.
 struct OfThreads {
-    title: &'static str,
+    /// What it is called, and sorted by.
+    sort: Sort,
     width: u16,
-    sort: Option<Sort>,
     /// What is left out first where there is no room for all has the lowest.
     rank: u8,
+    /// For the help.
+    what: &'static str,
 }
 
-const fn column(title: &'static str, width: u16, sort: Option<Sort>, rank: u8) -> OfThreads {
-    OfThreads { title, width, sort, rank }
+const fn column(sort: Sort, width: u16, rank: u8, what: &'static str) -> OfThreads {
+    OfThreads { sort, width, rank, what }
 }
 
-const TABLE: [OfThreads; 10] = [
-    column("tid", 8, Some(Sort::Tid), 8),
-    column("name", 15, Some(Sort::Name), u8::MAX),
-    column("on", 5, None, 7),
-    column("run", 6, Some(Sort::Run), 6),
-    column("big", 6, Some(Sort::Big), 5),
-    column("ready", 6, Some(Sort::Ready), 4),
-    column("blame", 6, Some(Sort::Blame), 3),
-    column("speedup", 7, Some(Sort::Speedup), 1),
-    column("label", 8, None, 2),
-    column("pinned", 8, None, 0),
+const TABLE: [OfThreads; Sort::ALL.len()] = [
+    column(Sort::Tid, 8, 8, "the thread's number"),
+    column(Sort::Name, 15, u8::MAX, "its name"),
+    column(Sort::On, 5, 7, "the CPU that it runs on (+), waits for (.), or was on last"),
+    column(Sort::Run, 6, 6, "which part of the time it had a core"),
+    column(Sort::Big, 6, 5, "which part of that it had one of the biggest type"),
+    column(Sort::Ready, 6, 4, "which part of the time it could run and had no core"),
+    column(Sort::Blame, 6, 3, "how long others waited for it in futex calls, of the time"),
+    column(Sort::Speedup, 7, 1, "how much faster it is on the biggest core type, if measured"),
+    column(Sort::Label, 8, 2, "what the policy thinks of it"),
+    column(Sort::Pinned, 8, 0, "the CPUs that you have kept it to"),
 ];
 
 /// Which columns have room. That by which threads are sorted is there as long as their names are.
 fn shown(width: u16, sort: Sort) -> [bool; TABLE.len()] {
     let mut shown = [true; TABLE.len()];
-    let by_rank = |at: &usize| if TABLE[*at].sort == Some(sort) { u8::MAX - 1 } else { TABLE[*at].rank };
+    let by_rank = |at: &usize| if TABLE[*at].sort == sort { u8::MAX - 1 } else { TABLE[*at].rank };
     let mut order: Vec<usize> = (0..TABLE.len()).filter(|at| TABLE[*at].rank != u8::MAX).collect();
     order.sort_by_key(by_rank);
     for at in order {
@@ -268,12 +260,12 @@ fn window(area: Rect, width: u16, height: u16) -> Rect {
 }
 
 fn help(frame: &mut Frame<'_>, area: Rect) {
-    let line = |(name, what): &(&'static str, &'static str)| {
-        Line::from(vec![Span::from(format!("{name:>13}  ")).bold(), Span::from(*what)])
-    };
-    let mut lines: Vec<Line<'_>> = KEYS.iter().map(line).collect();
+    let line =
+        |name: &str, what: &'static str| Line::from(vec![Span::from(format!("{name:>13}  ")).bold(), Span::from(what)]);
+    let mut lines: Vec<Line<'_>> = KEYS.iter().map(|(name, what)| line(name, what)).collect();
     lines.push(Line::default());
-    lines.extend(COLUMNS.iter().map(line));
+    lines.push(line("core", CORE));
+    lines.extend(TABLE.iter().map(|column| line(column.sort.name(), column.what)));
     // A long line takes several rows, and one more where it breaks between words.
     let inside = usize::from(HELP.min(area.width).saturating_sub(4)).max(1);
     let rows = |line: &Line<'_>| if line.width() <= inside { 1 } else { line.width().div_ceil(inside) + 1 };

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::process;
+use evenkeel_linux::{frequency, process};
 use evenkeel_model::Hz;
 
 /// Names are read again after so many snapshots: programs name threads after they have started them.
@@ -50,12 +50,9 @@ impl Facts {
         self.names.clone()
     }
 
-    /// The frequency of a CPU, where the kernel says it, in kHz (Documentation/admin-guide/pm/cpufreq.rst). A driver that does not
-    /// know it says so in words, or says 0.
+    /// The frequency of a CPU, where the kernel says it.
     pub fn frequency(&self, cpu: u16) -> Option<Hz> {
-        let path = self.root.join(format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"));
-        let khz: u64 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
-        khz.checked_mul(1000).filter(|hz| *hz > 0).map(Hz)
+        frequency::of_cpu(&self.root, cpu)
     }
 
     /// Which part of the time since the last call each CPU had something to do, of any program (proc_stat(5)); none for a CPU that

@@ -2,9 +2,11 @@
 
 use std::cmp::Ordering;
 
+use evenkeel_linux::monitor::Label;
+
 use crate::view::ThreadRow;
 
-/// A column to sort by: the largest first, names and numbers in their order.
+/// A column to sort by: the largest first, names and numbers in their order, what has none last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// How much of a core a thread has.
@@ -22,11 +24,28 @@ pub enum Sort {
     Name,
     /// Its number.
     Tid,
+    /// The CPU that it is on.
+    On,
+    /// What the policy thinks of it, what belongs on a big core first.
+    Label,
+    /// The CPUs that it is pinned to.
+    Pinned,
 }
 
 impl Sort {
     /// All of them, in the order of the table's columns.
-    pub const ALL: [Self; 7] = [Self::Tid, Self::Name, Self::Run, Self::Big, Self::Ready, Self::Blame, Self::Speedup];
+    pub const ALL: [Self; 10] = [
+        Self::Tid,
+        Self::Name,
+        Self::On,
+        Self::Run,
+        Self::Big,
+        Self::Ready,
+        Self::Blame,
+        Self::Speedup,
+        Self::Label,
+        Self::Pinned,
+    ];
 
     /// What it is called on the screen and on the command line.
     pub fn name(self) -> &'static str {
@@ -38,6 +57,9 @@ impl Sort {
             Self::Speedup => "speedup",
             Self::Name => "name",
             Self::Tid => "tid",
+            Self::On => "on",
+            Self::Label => "label",
+            Self::Pinned => "pinned",
         }
     }
 
@@ -71,6 +93,21 @@ impl Sort {
             Self::Speedup => larger(|row| row.speedup.unwrap_or(-1.0)),
             Self::Name => one.name.cmp(&other.name),
             Self::Tid => one.tid.cmp(&other.tid),
+            Self::On => one.cpu.cmp(&other.cpu),
+            Self::Label => place(one).cmp(&place(other)),
+            Self::Pinned => (one.pinned.is_empty(), &one.pinned).cmp(&(other.pinned.is_empty(), &other.pinned)),
         }
+    }
+}
+
+/// The place of a thread's label among all.
+fn place(row: &ThreadRow) -> u8 {
+    match row.label {
+        _ if row.service => 3,
+        Label::Critical => 0,
+        Label::Big => 1,
+        Label::Little => 2,
+        // The screen shows none.
+        Label::Any => 4,
     }
 }

@@ -1,6 +1,6 @@
 //! Keys and what is drawn, without a terminal and without a host.
 
-use evenkeel_linux::monitor::{Change, CoreNow, Reply, Request, Snapshot, State, ThreadNow};
+use evenkeel_linux::monitor::{Change, CoreNow, Label, Reply, Request, Snapshot, State, ThreadNow};
 use evenkeel_model::Ns;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -35,23 +35,34 @@ fn snapshot(seconds: u64, threads: Vec<ThreadNow>) -> Snapshot {
     }
 }
 
-/// A tree in which the threads have names.
+/// A tree in which the threads have names and the cores frequencies; CPU 0 has been busy for 46 of the last 100 ticks.
 fn facts() -> (tempfile::TempDir, Facts) {
     let tree = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = tree.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
     for (tid, name) in [(8, "leader"), (9, "worker"), (10, "Worker-2")] {
-        let folder = tree.path().join(format!("proc/7/task/{tid}"));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("comm"), name).unwrap();
+        write(&format!("proc/7/task/{tid}/comm"), name);
     }
-    let facts = Facts::new(tree.path());
+    for (cpu, khz) in [(0, "1800000\n"), (1, "600000\n")] {
+        write(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"), khz);
+    }
+    let mut facts = Facts::new(tree.path());
+    write("proc/stat", "cpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\n");
+    facts.busy();
+    write("proc/stat", "cpu0 46 0 0 54 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n");
     (tree, facts)
 }
 
-/// A second in which thread 8 ran all the time, half of it on the big core, 9 waited for a core and 10 for it.
+/// A second in which thread 8 ran all the time, half of it on the big core, 9 waited for a core and 10 for it. You have pinned 8.
 fn app() -> App {
     let (_tree, mut facts) = facts();
     let before = snapshot(1, vec![thread(8, 100, 0, 0, 0), thread(9, 900, 0, 0, 0), thread(10, 0, 0, 0, 0)]);
-    let threads = vec![thread(8, 600, 500, 0, 250), thread(9, 900, 100, 900, 0), thread(10, 0, 0, 0, 0)];
+    let leader =
+        ThreadNow { label: Label::Critical, speedup: Some(2.1), pinned: vec![0, 1], ..thread(8, 600, 500, 0, 250) };
+    let threads = vec![leader, thread(9, 900, 100, 900, 0), thread(10, 0, 0, 0, 0)];
     let policies = ["cfs", "colab", "pfs"].map(String::from).to_vec();
     let mut app = App::new(Ns::from_secs(1), Sort::Run, String::new(), policies);
     app.show(View::new(Some(&before), &snapshot(2, threads), &mut facts));
@@ -99,16 +110,34 @@ fn threads_are_sorted_and_filtered() {
     assert_eq!(order(&app), [10, 9, 8]);
     typed(&mut app, "r>>");
     assert_eq!((app.sort, order(&app)), (Sort::Ready, vec![9, 8, 10]));
-    typed(&mut app, "<<<<");
+    typed(&mut app, "<<<<<");
     assert_eq!((app.sort, order(&app)), (Sort::Tid, vec![8, 9, 10]));
     typed(&mut app, "/WORK");
     assert_eq!(order(&app), [9, 10], "letters of any case");
     press(&mut app, &[KeyCode::Backspace, KeyCode::Enter]);
     assert_eq!((app.filter.as_str(), order(&app)), ("WOR", vec![9, 10]), "it stays");
-    press(&mut app, &[KeyCode::Char('/'), KeyCode::Esc]);
-    assert_eq!(order(&app), [8, 9, 10]);
+    let one_too_many = press(&mut app, &[KeyCode::Char('/'), KeyCode::Esc, KeyCode::Esc]);
+    assert_eq!((one_too_many, order(&app)), (None, vec![8, 9, 10]));
     typed(&mut app, "/10");
     assert_eq!(order(&app), [10], "by its number");
+}
+
+#[test]
+fn threads_are_sorted_by_what_is_no_number() {
+    let mut app = app();
+    app.view.threads[1].service = true;
+    app.view.threads[2].label = Label::Little;
+    let mut by = |sort: Sort| {
+        app.sort = sort;
+        order(&app)
+    };
+    assert_eq!(by(Sort::On), [8, 10, 9], "CPUs 0, 0 and 1");
+    assert_eq!(by(Sort::Label), [8, 10, 9], "critical, little and a service");
+    app.view.threads[0].label = Label::Any;
+    assert_eq!(order(&app), [10, 9, 8], "little, a service, and none");
+    app.view.threads[2].pinned = vec![0];
+    app.sort = Sort::Pinned;
+    assert_eq!(order(&app), [10, 8, 9], "CPU 0, CPUs 0 and 1, and none");
 }
 
 #[test]
@@ -177,9 +206,9 @@ fn the_screen_has_cores_and_threads() {
     let expected = "\
 evenkeel run 5  policy colab  2 s  3 threads  itself 1.0 % of a CPU
 No hardware counters.
-   0 big              ----------    leader 8         1 little           ----------
+   0 big     1.80 GHz #####----- 46 leader 8         1 little  0.60 GHz ----------  0
      tid name                               on    run    big  ready  blame speedup label    pinned
-       8 leader                             0+  100 %   50 %    0 %   25 %
+       8 leader                             0+  100 %   50 %    0 %   25 %    2.10 critical 0-1
        9 worker                             1+   10 %    0 %   90 %    0 %
       10 Worker-2                           0+    0 %           0 %    0 %
 
@@ -247,6 +276,54 @@ fn the_help_has_room_for_all_of_it() {
         let mut app = app();
         typed(&mut app, "?");
         let screen = drawn(&mut app, width, height);
-        assert!(screen.contains("what the policy thinks of it"), "{screen}");
+        assert!(screen.contains("the CPUs that you have kept it to"), "the last line: {screen}");
     }
+}
+
+/// The help's lines on a screen that has room for nothing else: names, and what is said of them.
+fn help() -> Vec<(String, String)> {
+    let mut app = app();
+    typed(&mut app, "?");
+    let screen = drawn(&mut app, 80, 24);
+    let lines = screen.lines().filter_map(|line| line.trim_matches(['│', ' ']).split_once("  "));
+    lines.map(|(names, what)| (names.to_owned(), what.to_owned())).collect()
+}
+
+#[test]
+fn the_help_names_each_column() {
+    let help = help();
+    for column in Sort::ALL.map(Sort::name).into_iter().chain(["core"]) {
+        assert!(help.iter().any(|(names, what)| names == column && !what.is_empty()), "{column}: {help:?}");
+    }
+}
+
+#[test]
+fn the_help_names_each_key_that_does_something() {
+    use KeyCode::{BackTab, Backspace, Delete, Down, End, Enter, Esc, F, Home, Insert, Left, PageDown, PageUp};
+    use KeyCode::{Right, Tab, Up};
+
+    let others =
+        [BackTab, Backspace, Delete, Down, End, Enter, Esc, Home, Insert, Left, PageDown, PageUp, Right, Tab, Up];
+    let codes = (' '..='~').map(KeyCode::Char).chain((1..=12).map(F)).chain(others);
+    let plain = codes.map(|code| (code.to_string(), KeyEvent::new(code, KeyModifiers::NONE)));
+    let control = ('a'..='z').map(|letter| {
+        let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+        (format!("Ctrl-{}", letter.to_ascii_uppercase()), key)
+    });
+    let help = help();
+    let named = |name: &str| {
+        let within = |what: &str| name.len() > 1 && what.contains(name);
+        help.iter().any(|(names, what)| names.split(' ').any(|word| word == name) || within(what))
+    };
+    let mut checked = 0;
+    for (name, key) in plain.chain(control) {
+        let mut app = app();
+        press(&mut app, &[Down, Down]);
+        let before = format!("{app:?}");
+        if app.key(key).is_some() || format!("{app:?}") != before {
+            assert!(named(&name), "{name}: {help:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "only {checked}");
 }

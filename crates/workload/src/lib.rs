@@ -4,6 +4,7 @@ mod entry;
 pub mod format;
 pub mod graph;
 pub mod kernels;
+mod lives;
 pub mod mix;
 mod name;
 pub mod program;

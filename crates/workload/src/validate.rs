@@ -7,8 +7,10 @@ use std::fmt;
 use evenkeel_model::FULL_LOAD;
 
 use crate::graph::{self, MOST_TASKS};
+use crate::lives::lives;
 use crate::program::{
-    Clamp, Class, MainThread, Op, Program, ReadyQueue, SchedParams, Spread, Start, Task, Tasking, Work, Workload,
+    Clamp, Class, MainThread, Op, Program, ReadyQueue, SchedParams, Spread, Start, Task, Tasking, ThreadIndex, Work,
+    Workload,
 };
 
 /// Something that keeps a workload from running.
@@ -374,9 +376,9 @@ fn meeting_points(program: &Program) -> Result<(), String> {
 
 /// A thread leaves a loop that is shared out when the last iteration is taken, so that its next life finds none.
 fn later_lives(program: &Program) -> Result<(), String> {
-    let mut counts = vec![0_u64; program.threads.len()];
-    program.threads.iter().for_each(|thread| spawns(&thread.ops, 1, &mut counts));
-    let mut again: Vec<bool> = counts.iter().map(|count| *count > 1).collect();
+    let counts = lives(program);
+    let more = |thread: usize| counts.get(&ThreadIndex(thread as u32)).is_some_and(|count| *count > 1);
+    let mut again: Vec<bool> = (0..program.threads.len()).map(more).collect();
     let mut spawners: Vec<usize> = (0..again.len()).filter(|thread| again[*thread]).collect();
     while let Some(spawner) = spawners.pop() {
         walk(&program.threads[spawner].ops, &mut |op| {
@@ -407,25 +409,10 @@ fn later_lives(program: &Program) -> Result<(), String> {
     Ok(())
 }
 
-/// Counts how often each thread is spawned by operations that are run `times` times.
-fn spawns(ops: &[Op], times: u64, counts: &mut [u64]) {
-    for op in ops {
-        match op {
-            Op::Spawn(thread) => counts[thread.index()] = counts[thread.index()].saturating_add(times),
-            Op::Repeat { times: Some(rounds), body } => spawns(body, times.saturating_mul(*rounds), counts),
-            // How many items there will be is not known.
-            Op::Repeat { times: None, body } | Op::Drain { body, .. } => {
-                spawns(body, times.saturating_mul(u64::MAX), counts);
-            }
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Barrier, BarrierId, List, ListId, LockId, Queue, QueueId, Thread, ThreadIndex, ThreadKind};
+    use crate::program::{Barrier, BarrierId, List, ListId, LockId, Queue, QueueId, Thread, ThreadKind};
 
     fn with(ops: Vec<Op>) -> Program {
         let thread = Thread {

@@ -29,7 +29,7 @@ pub struct Top {
     /// Time from one snapshot to the next
     #[arg(long, short, value_name = "TIME", value_parser = |text: &str| duration_within(text, &PERIODS), default_value = "1s")]
     pub every: Ns,
-    /// Sort threads by this: run, big, ready, blame, speedup, name or tid
+    /// Sort threads by this: tid, name, on, run, big, ready, blame, speedup, label or pinned
     #[arg(long, short, value_name = "COLUMN", value_parser = sort, default_value = "run")]
     pub sort: Sort,
     /// Show only threads whose name, number or process's number has this in it

@@ -11,7 +11,7 @@ use evenkeel_linux::host::{self, Followed, Summary};
 use evenkeel_linux::launch::{self, Launched};
 use evenkeel_linux::spec::{RATIO, Spec};
 use evenkeel_model::Ns;
-use evenkeel_report::table;
+use evenkeel_report::table::{self, Stream};
 use evenkeel_sched::Setup;
 use evenkeel_topology::{SYSFS, Topology, list};
 
@@ -41,14 +41,14 @@ pub fn run(args: &Emulate) -> Result<u8> {
     let outcome = emulation.finish();
     let said = match (&host, &summary) {
         (Some(host), Some(summary)) => {
-            let text = live::Account::new(host, summary).text(args.format.format);
+            let text = live::Account::new(host, summary).text(args.format.format, Stream::Errors);
             text.and_then(|text| live::write(&text, None, args.quiet))
         }
         _ => Ok(()),
     };
     let report = Report { plan: &plan, outcome: &outcome };
     report.warn();
-    let text = report.text(args.format.format)?;
+    let text = report.text(args.format.format, live::stream(output.as_ref()))?;
     // One account that cannot be written does not cost the other.
     let written = live::write(&text, output, args.quiet);
     said.and(written).map(|()| code)
@@ -202,22 +202,22 @@ impl<'a> Report<'a> {
          real-time time, came first"
     }
 
-    fn text(&self, format: Format) -> Result<String> {
+    fn text(&self, format: Format, to: Stream) -> Result<String> {
         match format {
-            Format::Table => Ok(self.table()),
+            Format::Table => Ok(self.table(to)),
             Format::Json => json::print(&self.json()),
         }
     }
 
-    fn table(&self) -> String {
+    fn table(&self, to: Stream) -> String {
         let plan = self.plan;
         let mut heading =
             format!("evenkeel emulate: big {}, little {}", list::text(&plan.big), list::text(&plan.little));
         if let Some(clocks) = &plan.clocks {
             heading += &format!(" of {}", clocks.machine);
-            return format!("\n{}{}", table::heading(&heading), self.clocks());
+            return format!("\n{}{}", table::heading(&heading), self.clocks(to));
         }
-        let mut cores = table::new(&["little CPU", ">ratio", ">reached", ">cycles", ">longest away"]);
+        let mut cores = table::on(to, &["little CPU", ">ratio", ">reached", ">cycles", ">longest away"]);
         for (cpu, account) in &self.outcome.cores {
             let reached = account.ratio().map_or("-".into(), |ratio| format!("{ratio:.3}"));
             let cycles = account.cycles.to_string();
@@ -226,9 +226,9 @@ impl<'a> Report<'a> {
         format!("\n{}{}", table::heading(&heading), table::text(&cores))
     }
 
-    fn clocks(&self) -> String {
+    fn clocks(&self, to: Stream) -> String {
         let columns = ["CPU", "core", ">mean MHz", ">changes", ">busy", ">energy", ">power", ">speed reached"];
-        let mut cores = table::new(&columns);
+        let mut cores = table::on(to, &columns);
         for (clock, (_, account)) in self.outcome.clocks.iter().zip(&self.outcome.cores) {
             cores.add_row([
                 clock.cpu.to_string(),

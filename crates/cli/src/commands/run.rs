@@ -47,7 +47,7 @@ pub fn run(args: &Run) -> Result<u8> {
         None => live::follow(&plan, Command(&mut Launched::with(&args.command, &variables)?), guard)?,
     };
     let account = Account::new(&plan, &summary);
-    let text = account.text(args.format.format)?;
+    let text = account.text(args.format.format, live::stream(output.as_ref()))?;
     // A run cannot be had again: one output that cannot be written does not cost the others.
     let mut written = live::write(&text, output, args.quiet);
     if let Some(timeline) = &summary.timeline {
@@ -72,7 +72,7 @@ fn compare(args: &Run, rounds: u32) -> Result<u8> {
     let output = Target::open_some(args.output.as_ref())?;
     let html = Target::open_some(args.html.as_ref())?;
     Target::distinct(&[&output, &html])?;
-    match trial::ab(args, rounds, html) {
+    match trial::ab(args, rounds, live::stream(output.as_ref()), html) {
         Ok(text) => live::write(&text, output, false).map(|()| 0),
         Err(mut error) => {
             let mut report = error.downcast_mut::<Unwritten>().map(|unwritten| std::mem::take(&mut unwritten.report));

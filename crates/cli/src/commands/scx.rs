@@ -5,7 +5,7 @@ use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, Launched, Signals};
 use evenkeel_linux::{cgroup, process};
 use evenkeel_model::Ns;
-use evenkeel_report::table;
+use evenkeel_report::table::{self, Stream};
 use evenkeel_sched::{Description, POLICIES, Setup};
 use evenkeel_scx::{Account, Bounds, End, Ended, Figures, Follow, Only, Path, Plan, Session};
 
@@ -275,7 +275,7 @@ fn heading(policy: &str, path: Path) -> String {
 }
 
 fn summary(heading: &str, facts: &[(&'static str, String, String)], missing: Option<&str>) -> String {
-    let mut rows = table::new(&["", ">", ""]);
+    let mut rows = table::on(Stream::Errors, &["", ">", ""]);
     for (name, value, remark) in facts {
         rows.add_row([*name, value, remark]);
     }

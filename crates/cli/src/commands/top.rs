@@ -94,7 +94,7 @@ fn text(view: &View, rows: &[ThreadRow]) -> String {
         ]);
     }
     let mut threads =
-        table::new(&[">tid", "name", ">cpu", ">run", ">big", ">ready", ">blame", ">speedup", "label", "pinned"]);
+        table::new(&[">tid", "name", ">on", ">run", ">big", ">ready", ">blame", ">speedup", "label", "pinned"]);
     for row in rows {
         threads.add_row([
             row.tid.to_string(),

@@ -19,6 +19,7 @@ use evenkeel_linux::launch::{self, OWN_FAILURE, Signals, exit_code};
 use evenkeel_linux::trial::{Counters, Ended, Measured, Rules, STOCK, Trial, Turn};
 use evenkeel_linux::{host, quote};
 use evenkeel_model::Ns;
+use evenkeel_report::table::Stream;
 use indicatif::{HumanDuration, ProgressBar};
 use signal_hook::consts::SIGCONT;
 
@@ -35,7 +36,7 @@ const FIRST_LOOK: u32 = 4;
 const SPLIT: [&str; 4] = ["libomp.so", "libomp5.so", "libiomp5.so", "libgomp"];
 /// Of these exit codes it cannot be told whether they are the program's or Evenkeel's.
 const OWN: [u8; 4] = [2, OWN_FAILURE, 126, 127];
-/// So many rounds in which Evenkeel was stopped are run again. More are the program's own doing, such as a shell's.
+/// So many rounds, or first runs, in which Evenkeel was stopped are run again. More are the program's own doing, such as a shell's.
 const AGAIN: u32 = 10;
 
 /// A scheduler that takes part.
@@ -72,10 +73,8 @@ pub fn run(args: &Try) -> Result<String> {
         }
     }
     // The first run finds files that are not in memory yet, so it does not count; it says what a run takes, and what it loads.
-    let began = clock();
-    let warm = job.warm(&schedulers[STOCK])?;
-    let one = clock() - began;
-    if args.openmp || (splits(&warm.loaded) && can_split()) {
+    let (loaded, one) = job.warm(&schedulers[STOCK])?;
+    if args.openmp || (splits(&loaded) && can_split()) {
         schedulers.push(Scheduler::new(&["run", "--openmp", "--policy", &args.policy[0]], &options));
     }
     if args.rounds < FIRST_LOOK {
@@ -102,8 +101,8 @@ pub fn run(args: &Try) -> Result<String> {
 }
 
 /// `evenkeel run --ab`: so many rounds with the policy and without. Returns the account, and writes the page.
-pub fn ab(args: &Run, rounds: u32, html: Option<Target>) -> Result<String> {
-    let job = Job::new(&args.command, args.format.format, "evenkeel run --ab")?;
+pub fn ab(args: &Run, rounds: u32, to: Stream, html: Option<Target>) -> Result<String> {
+    let job = Job { to, ..Job::new(&args.command, args.format.format, "evenkeel run --ab")? };
     launch::find(&args.command[0])?;
     check(std::slice::from_ref(&args.policy), &args.cores)?;
     let mut words = vec!["run", "--policy", args.policy.as_str()];
@@ -208,6 +207,8 @@ struct Job<'a> {
     /// Set when this process continues after it was stopped: that time is no program's.
     continued: Arc<AtomicBool>,
     format: crate::args::Format,
+    /// Where the report is written.
+    to: Stream,
     /// With which exit code the command ends under the kernel's own scheduler.
     usual: OnceCell<u8>,
     /// What was asked, for a heading.
@@ -241,17 +242,29 @@ impl<'a> Job<'a> {
             signals: Signals::to_pass_on().context("cannot listen to signals")?,
             continued,
             format,
+            to: Stream::Output,
             usual: OnceCell::new(),
             asked,
         })
     }
 
-    /// The first run, which does not count.
-    fn warm(&self, stock: &Scheduler) -> Result<Ended> {
-        self.turn(stock, true).map_err(|error| match error.is::<Signalled>() {
-            true => Interrupted { report: String::new(), reached: "no round".into() }.into(),
-            false => error,
-        })
+    /// The first run, which does not count: what it loads, and how long it takes.
+    fn warm(&self, stock: &Scheduler) -> Result<(BTreeSet<String>, Ns)> {
+        let mut again = 0;
+        loop {
+            self.continued.store(false, Ordering::Relaxed);
+            let began = clock();
+            let ended = self.turn(stock, true).map_err(|error| match error.is::<Signalled>() {
+                true => Interrupted { report: String::new(), reached: "no round".into() }.into(),
+                false => error,
+            })?;
+            let took = clock() - began;
+            if again == AGAIN || !self.continued.load(Ordering::Relaxed) {
+                return Ok((ended.loaded, took));
+            }
+            messages::note("Evenkeel was stopped in the first run (Ctrl-Z), which is run again");
+            again += 1;
+        }
     }
 
     /// Returns the report, and writes the page, also of what was measured until a signal came or the program failed.
@@ -283,7 +296,7 @@ impl<'a> Job<'a> {
             longest = longest.max(clock() - round);
         };
         bar.finish_and_clear();
-        let report = Report { asked: self.asked, command: self.command, schedulers, trial: &trial, rules };
+        let report = Report { asked: self.asked, command: self.command, schedulers, trial: &trial, rules, to: self.to };
         let text = |report: &Report<'_>| if trial.done() == 0 { Ok(String::new()) } else { report.text(self.format) };
         let page = || match html {
             // A page of nothing is no reason to lose the one that is there.

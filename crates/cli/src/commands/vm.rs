@@ -16,9 +16,12 @@ use crate::{catalog, json, live, messages};
 /// As `timeout` has it.
 const TIMED_OUT: u8 = 124;
 
+/// QEMU's default machine, an i440FX, has no more CPUs (`max_cpus` in its hw/i386/pc.c).
+const MOST_CORES: u16 = 255;
+
 /// Runs the command and returns the exit status.
 pub fn run(args: &VmRun) -> Result<u8> {
-    let spec: Spec = args.machine.parse().map_err(anyhow::Error::msg)?;
+    let spec = machine(&args.machine)?;
     let policy = args.policy.as_deref().map(catalog::live_policy).transpose()?;
     if let (Some(policy), Some(Decides::Kernel)) = (&policy, args.path) {
         catalog::decides_in_kernel(policy)?;
@@ -107,6 +110,15 @@ fn status(error: Error) -> Result<u8> {
         messages::note("that is a fault of the emulator, not of the command; please start it again");
     }
     Ok(code)
+}
+
+/// A machine that a guest can be.
+pub fn machine(word: &str) -> Result<Spec> {
+    let spec: Spec = word.parse().map_err(anyhow::Error::msg)?;
+    if spec.cores() > MOST_CORES {
+        bail!("{word:?}: a guest has at most {MOST_CORES} cores");
+    }
+    Ok(spec)
 }
 
 /// A directory for the guest, as the guest finds it.

@@ -148,13 +148,13 @@ fn numbers(machine: &Measured) -> Markup {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use evenkeel_linux::vm::bench::Host;
 
     use super::*;
 
     /// Schedulers that all do as well.
-    fn measured(policies: &[&str], ratios: [f64; 3]) -> Measured {
+    pub fn measured(policies: &[&str], ratios: [f64; 3]) -> Measured {
         let schedulers = policies.iter().map(|policy| Scheduler { policy: (*policy).into(), host: Host::Run });
         let schedulers: Vec<Scheduler> = schedulers.collect();
         let difference = Difference::of(ratios);

@@ -3,6 +3,8 @@
 mod bench;
 mod run;
 mod scx;
+#[cfg(test)]
+mod tests;
 mod threads;
 
 pub use bench::page as bench;

@@ -104,7 +104,7 @@ fn graph(account: &Account<'_>, threads: &[Shown], unlisted: &[Tid], pairs: &[&P
     });
     let waits: Vec<Waited> = waits.collect();
     let nodes: Vec<Thread<'_>> = names.iter().map(|(program, name)| Thread { program, name }).collect();
-    views::graph("waits", &nodes, &waits, account.types().len())
+    views::graph("waits", &nodes, &waits, &threads::colours(account.types().len()))
 }
 
 /// What the account says of a thread.

@@ -1,5 +1,6 @@
 //! The page of `evenkeel scx --html`.
 
+use evenkeel_linux::host::Timeline;
 use evenkeel_model::{Machine, Ns};
 use evenkeel_report::page::{Made, Series, chart, frame};
 use evenkeel_scx::{Figures, Observed, ObservedThread};
@@ -84,16 +85,34 @@ pub struct Scheduled<'a> {
     pub end: Ns,
 }
 
+/// What was seen of threads.
+pub(super) struct Seen<'a> {
+    pub threads: Vec<ObservedThread>,
+    pub timeline: &'a Timeline,
+    /// How many threads that had ended are not kept any more.
+    pub forgotten: u64,
+}
+
+impl<'a> Seen<'a> {
+    fn of(observed: &'a Observed) -> Self {
+        Self { threads: observed.threads(), timeline: observed.timeline(), forgotten: observed.forgotten() }
+    }
+}
+
 impl Scheduled<'_> {
     /// The page.
     pub fn page(&self) -> String {
+        self.page_of(self.observed.map(Seen::of))
+    }
+
+    pub(super) fn page_of(&self, seen: Option<Seen<'_>>) -> String {
         let facts = self.facts;
         let content = html! {
             h1 { (self.heading) }
             (changes(self.policies))
             @if let Some(missing) = self.missing { p.note { (missing) } }
             (charts(self.story))
-            @if let Some(observed) = self.observed { (self.threads(observed)) }
+            @if let Some(seen) = seen { (self.threads(seen)) }
             h2 { "In numbers" }
             div.scroll {
                 table.rows {
@@ -105,11 +124,10 @@ impl Scheduled<'_> {
         frame("evenkeel scx", &content, made)
     }
 
-    fn threads(&self, observed: &Observed) -> Markup {
+    fn threads(&self, Seen { threads, timeline, forgotten }: Seen<'_>) -> Markup {
         let types: Vec<&str> = self.machine.core_types.iter().map(|kind| kind.name.as_str()).collect();
-        let threads: Vec<Shown> = observed.threads().into_iter().map(|thread| shown(thread, types.len())).collect();
+        let threads: Vec<Shown> = threads.into_iter().map(|thread| shown(thread, types.len())).collect();
         let (machine, cpus, policies, end) = (self.machine, self.cpus, self.policies, self.end);
-        let timeline = observed.timeline();
         let unlisted = threads::unlisted(timeline, std::iter::empty(), &threads);
         let lanes = Lanes { machine, cpus, timeline, threads: &threads, unlisted: &unlisted, policies, end };
         html! {
@@ -119,9 +137,9 @@ impl Scheduled<'_> {
                 "sampled some 20 times a second: how long a thread ran between two samples is exact; when, not always."
             }
             (lanes.draw())
-            @if observed.forgotten() > 0 {
+            @if forgotten > 0 {
                 p.note {
-                    "More threads have ended than are kept: the names and times of " (observed.forgotten())
+                    "More threads have ended than are kept: the names and times of " (forgotten)
                     ", those that ran for the shortest times, are lost. What ran of them is among the short-lived threads."
                 }
             }

@@ -77,6 +77,11 @@ pub(super) fn unlisted(timeline: &Timeline, waited: impl Iterator<Item = Tid>, t
     told.difference(&listed).copied().collect()
 }
 
+/// The colours of programs, in their order, on a page with so many types of cores, which have the first.
+pub(super) fn colours(types: usize) -> Vec<usize> {
+    (0..COLOURS).map(|colour| (types + colour) % COLOURS).collect()
+}
+
 /// Which thread ran on which core of a machine, until the end. Core `i` is the CPU `cpus[i]`.
 pub(super) struct Lanes<'a> {
     pub machine: &'a Machine,
@@ -105,8 +110,7 @@ impl Lanes<'_> {
             moments: &moments.collect::<Vec<_>>(),
             marks: self.policies.iter().map(|(at, policy)| (*at, policy.as_str())).collect(),
             facts: self.threads.iter().map(|thread| thread.facts.clone()).collect(),
-            // The first are those of core types, below as well.
-            colours: (0..COLOURS).map(|colour| (self.machine.core_types.len() + colour) % COLOURS).collect(),
+            colours: colours(self.machine.core_types.len()),
             types: (0..COLOURS).collect(),
         };
         views::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end)
@@ -115,7 +119,10 @@ impl Lanes<'_> {
     /// The timeline as the history of a run.
     fn history(&self, cores: &BTreeMap<u16, CoreId>) -> History {
         let mut ids: BTreeMap<Tid, ThreadId> = BTreeMap::new();
-        let mut history = History { end: self.end, resolution: self.timeline.resolution(), ..History::default() };
+        // Clocks are read until the page is made, which may be later than the end.
+        let frequencies = self.timeline.frequencies().filter(|(at, ..)| *at <= self.end).collect();
+        let (end, resolution) = (self.end, self.timeline.resolution());
+        let mut history = History { end, resolution, frequencies, ..History::default() };
         for Shown { tid, program, name, .. } in self.threads {
             // Of threads that had one number, one after the other, the last is meant.
             ids.insert(*tid, ThreadId(history.threads.len() as u32));
@@ -150,8 +157,10 @@ pub(super) fn where_time_went(threads: &[Shown], types: &[&str]) -> Markup {
             }
             span.ready { b { "ready, and had no core" } }
         }
-        table.bars {
-            @for thread in threads.iter().take(SHOWN) { (stacked(thread, longest)) }
+        div.scroll {
+            table.bars {
+                @for thread in threads.iter().take(SHOWN) { (stacked(thread, longest)) }
+            }
         }
         (more(threads.len()))
     }
@@ -205,13 +214,15 @@ pub(super) fn blame(threads: &[Shown]) -> Option<Markup> {
             "For how long other threads waited (in the futex system call) until this one woke them, all of them together. "
             "The thread that others waited for most is worth a fast core."
         }
-        table.bars {
-            @for thread in threads.iter().take(SHOWN) {
-                @let blame = thread.blame.unwrap_or_default();
-                tr {
-                    th scope="row" { (thread.name) }
-                    td { div.track { i.blame style=(span(0, blame.0, most)) {} } }
-                    td.n { (blame) }
+        div.scroll {
+            table.bars {
+                @for thread in threads.iter().take(SHOWN) {
+                    @let blame = thread.blame.unwrap_or_default();
+                    tr {
+                        th scope="row" { (thread.name) }
+                        td { div.track { i.blame style=(span(0, blame.0, most)) {} } }
+                        td.n { (blame) }
+                    }
                 }
             }
         }
@@ -221,9 +232,55 @@ pub(super) fn blame(threads: &[Shown]) -> Option<Markup> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use evenkeel_model::machines;
+    use serde_json::Value;
 
     use super::*;
+
+    /// What is drawn of a second on two big and two little cores.
+    fn drawn(timeline: &Timeline, threads: &[Shown]) -> Value {
+        let lanes = Lanes {
+            machine: &machines::by_name("2B2S").unwrap(),
+            cpus: &[0, 1, 2, 3],
+            timeline,
+            threads,
+            unlisted: &[],
+            policies: &[],
+            end: Ns::from_secs(1),
+        };
+        let figure = lanes.draw().into_string();
+        let (_, document) = figure.split_once("json\">").unwrap();
+        let mut document: Value = serde_json::from_str(document.split_once("</script>").unwrap().0).unwrap();
+        document["runs"][0].take()
+    }
+
+    #[test]
+    fn clocks_are_drawn_where_the_kernel_tells_them_and_they_change() {
+        let tree = tempfile::tempdir().unwrap();
+        let folder = tree.path().join("sys/devices/system/cpu/cpu2/cpufreq");
+        fs::create_dir_all(&folder).unwrap();
+        let tell = |khz: &str| fs::write(folder.join("scaling_cur_freq"), khz).unwrap();
+        let tracks = |frequencies: [&str; 2]| -> Vec<(String, u64)> {
+            tell("800000\n");
+            let machine = machines::by_name("2B2S").unwrap();
+            let mut timeline = Timeline::new(Ns::ZERO, vec![0, 0, 1, 1]);
+            timeline = timeline.with_clocks(tree.path(), &machine, &[0, 1, 2, 3]);
+            for (at, khz) in [100, 500].into_iter().zip(frequencies) {
+                tell(khz);
+                timeline.read_clocks(Ns::from_ms(at));
+            }
+            // After the end.
+            tell("1\n");
+            timeline.read_clocks(Ns::from_secs(2));
+            let run = drawn(&timeline, &[]);
+            let track = |track: &Value| (track["name"].as_str().unwrap().to_owned(), track["count"].as_u64().unwrap());
+            run["tracks"].as_array().unwrap().iter().map(track).collect()
+        };
+        assert_eq!(tracks(["800000\n", "1200000\n"]), [("clock little".to_owned(), 2)]);
+        assert!(tracks(["800000\n", "800000\n"]).is_empty());
+    }
 
     #[test]
     fn programs_have_other_colours_than_types_of_cores() {
@@ -237,21 +294,8 @@ mod tests {
             blame: None,
             facts: Vec::new(),
         };
-        let (machine, threads) = (machines::by_name("2B2S").unwrap(), [shown(1, "one"), shown(2, "other")]);
-        let (timeline, end) = (Timeline::default(), Ns::from_secs(1));
-        let lanes = Lanes {
-            machine: &machine,
-            cpus: &[0, 1, 2, 3],
-            timeline: &timeline,
-            threads: &threads,
-            unlisted: &[],
-            policies: &[],
-            end,
-        };
-        let figure = lanes.draw().into_string();
-        let (_, document) = figure.split_once("json\">").unwrap();
-        let document = document.split_once("</script>").unwrap().0;
-        let run = &serde_json::from_str::<serde_json::Value>(document).unwrap()["runs"][0];
+        let threads = [shown(1, "one"), shown(2, "other")];
+        let run = drawn(&Timeline::default(), &threads);
         let of_cores = [0, 2].map(|core| run["cores"][core]["colour"].as_u64().unwrap());
         let of_programs = [0, 1].map(|group| run["colours"][group].as_u64().unwrap());
         assert_eq!((of_cores, of_programs), ([0, 1], [2, 3]));

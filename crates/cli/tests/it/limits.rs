@@ -1,4 +1,4 @@
-//! A run that would last for ever ends: by a limit, which the error names, or by Ctrl-C, which says what was reached.
+//! A run that would last for ever ends: by a limit, which the error names, or by Ctrl-C or SIGTERM, which say what was reached.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
@@ -54,15 +54,15 @@ fn a_run_with_too_many_events_is_an_error_that_names_the_limit() {
     }
 }
 
-/// Waits until a process has a handler for SIGINT.
-fn handles_interrupts(child: &Child) -> bool {
+/// Whether a process has a handler for a signal.
+fn handles(child: &Child, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-    u64::from_str_radix(caught.trim(), 16).unwrap() >> (Signal::INT.as_raw() - 1) & 1 == 1
+    u64::from_str_radix(caught.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
 }
 
 #[test]
-fn an_interrupt_ends_every_command_with_what_was_reached() {
+fn a_signal_ends_every_command_with_what_was_reached() {
     let folder = tempfile::tempdir().unwrap();
     let [(name, text), _] = ENDLESS;
     std::fs::write(folder.path().join(name), text).unwrap();
@@ -71,13 +71,15 @@ fn an_interrupt_ends_every_command_with_what_was_reached() {
         vec!["compare", name, "--machine", "2B2S", "--policy", "cfs,gts"],
         vec!["reproduce", "colab"],
     ] {
-        let child = evenkeel(folder.path(), &args);
-        while !handles_interrupts(&child) {
-            std::thread::yield_now();
+        for signal in [Signal::INT, Signal::TERM] {
+            let child = evenkeel(folder.path(), &args);
+            while !handles(&child, signal) {
+                std::thread::yield_now();
+            }
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            let (code, out, err) = end(child);
+            assert_eq!((code, out.as_str()), (Some(130), ""), "{err}");
+            assert!(err.contains("interrupted after ") && err.contains(" events"), "{err}");
         }
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let (code, out, err) = end(child);
-        assert_eq!((code, out.as_str()), (Some(130), ""), "{err}");
-        assert!(err.contains("interrupted after ") && err.contains(" events"), "{err}");
     }
 }

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
+use evenkeel_sched::policy::POLICIES;
 use toml::{Table, Value};
 
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
@@ -83,6 +85,7 @@ fn a_published_crate_says_what_it_is_and_has_its_licences() {
         let text = |field| package.field(field, &workspace).and_then(|value| Some(value.as_str()?.to_owned()));
         assert!(text("description").is_some_and(|text| text.len() > 10), "{name}: a description");
         assert_eq!(text("license").as_deref(), Some("MIT OR Apache-2.0"), "{name}");
+        assert_eq!(text("documentation"), Some(format!("https://docs.rs/{name}")), "{name}: where it is explained");
         let (keywords, categories) = (package.words("keywords", &workspace), package.words("categories", &workspace));
         // As crates.io wants them.
         let takes = |word: &String| word.len() <= 20 && !word.contains(' ');
@@ -171,6 +174,38 @@ fn the_list_of_crates_says_which_are_not_published() {
     let (packages, _) = packages();
     let others = packages.iter().filter(|(_, package)| !package.published).map(|(name, _)| name.as_str());
     assert_eq!(listed, others.collect(), "crates/README.md");
+}
+
+/// The unit's command, with what stands in the file that users change.
+#[test]
+fn the_unit_starts_what_the_debian_package_installs() {
+    let read = |name: &str| fs::read_to_string(root().join("packaging").join(name)).unwrap();
+    let (unit, settings) = (read("evenkeel-scx.service"), read("evenkeel-scx.default"));
+    let after = |text: &str, start: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(start));
+        line.unwrap_or_else(|| panic!("there is no line {start}")).to_owned()
+    };
+    let command = after(&unit, "ExecStart=/");
+    let (program, words) = command.split_once(' ').unwrap();
+    let (folder, name) = program.rsplit_once('/').unwrap();
+    assert!(read("debian/evenkeel.install").lines().any(|line| line == format!("{name} {folder}")), "{program}");
+    let file = after(&unit, "EnvironmentFile=-/");
+    assert!(read("debian/rules").contains(&format!("evenkeel-scx.default debian/evenkeel/{file}\n")), "{file}");
+
+    let policy = after(&settings, "EVENKEEL_POLICY=");
+    assert_eq!(policy, after(&unit, "Environment=EVENKEEL_POLICY="), "where the file is missing");
+    assert!(POLICIES.iter().any(|known| known.name == policy && !known.foresight), "{policy}");
+    let options = after(&settings, "EVENKEEL_OPTIONS=");
+    let words = words.replace("${EVENKEEL_POLICY}", &policy).replace("$EVENKEEL_OPTIONS", &options);
+    let mut parsed = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    // A wrong option before this one is an error.
+    let parsed = parsed.args(words.split_whitespace()).arg("--help").output().unwrap();
+    assert!(parsed.status.success(), "{words}: {}", String::from_utf8_lossy(&parsed.stderr));
+    let help = String::from_utf8(parsed.stdout).unwrap();
+    for word in settings.split_whitespace().filter(|word| word.starts_with("--")) {
+        let option = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        assert!(help.split_whitespace().any(|known| known == option), "{option} of the file is no option");
+    }
 }
 
 /// Files below a folder, as cargo packages them: those that links lead to, too.

@@ -1,4 +1,4 @@
-//! Completions, manual pages and topics, by the programs that read them.
+//! Completions, manual pages and topics, by the programs that read them; other shells than bash are in `tests/live`.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
@@ -67,10 +67,19 @@ fn every_command_has_a_manual_page() {
     let mut names: Vec<_> =
         fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    for name in ["evenkeel.1", "evenkeel-sim.1", "evenkeel-sweep.1", "evenkeel-vm.1", "evenkeel-vm-bench.1"] {
-        assert!(names.iter().any(|known| known == name), "{name}");
+    let listed = |words: &[&str]| -> Vec<String> {
+        let help = stdout(&[words, &["--help"]].concat());
+        let (_, list) = help.split_once("\nCommands:\n").unwrap_or_default();
+        let first = list.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
+        first.map(str::to_owned).collect()
+    };
+    let mut expected = vec!["evenkeel.1".to_owned()];
+    for command in listed(&[]) {
+        expected.extend(listed(&[command.as_str()]).iter().map(|within| format!("evenkeel-{command}-{within}.1")));
+        expected.push(format!("evenkeel-{command}.1"));
     }
-    assert!(!names.iter().any(|name| name.contains("guard")));
+    expected.sort();
+    assert_eq!(names, expected, "those that the help lists, and no others");
     let page = fs::read_to_string(folder.join("evenkeel-sweep.1")).unwrap();
     assert!(page.contains(".TH evenkeel\\-sweep 1") || page.contains(".TH evenkeel-sweep 1"), "{page}");
     assert!(page.contains("Examples") && page.contains("shard"), "{page}");

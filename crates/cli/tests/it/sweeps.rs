@@ -262,10 +262,67 @@ fn a_journal_that_finds_no_room_keeps_what_it_has() {
     assert!(done > 0 && json(folder, &["sweep", "grid.toml"])["computed"] == RUNS - done);
 }
 
+fn page() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sweeps.md")).unwrap()
+}
+
+/// In place of GNU parallel: its jobs one after the other, on this machine.
+const HERE: &str = r#"set -e
+evenkeel() { "$0" "$@"; }
+parallel() {
+    job=
+    while [ "$1" != ::: ]; do job="$job $1"; shift; done
+    shift
+    for value in "$@"; do eval "$(echo "$job" | sed "s/{}/$value/g")"; done
+}
+"#;
+
+fn shell(folder: &Path, script: &str) {
+    let mut sh = Command::new("sh");
+    sh.current_dir(folder).args(["-c", &format!("{HERE}{script}")]).arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
+    let output = sh.output().unwrap();
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What SLURM, GNU parallel and Snakemake would start, without them.
+#[test]
+fn the_jobs_of_the_page_make_the_table_of_one_machine() {
+    let page = page();
+    let blocks: Vec<&str> = page.split("```sh\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    let [slurm, parallel] = blocks[..] else { panic!("{blocks:?}") };
+    let rules: Vec<&str> =
+        page.lines().filter_map(|line| line.trim().strip_prefix("shell: \"")?.strip_suffix('"')).collect();
+    let [part, whole] = rules[..] else { panic!("{rules:?}") };
+    assert!(slurm.contains("#SBATCH --array=1-8\n") && page.contains("expand(\"part-{n}.parquet\", n=range(1, 9))"));
+    let merge = parallel.lines().last().unwrap();
+    let names: Vec<String> = (1..=8).map(|number| format!("part-{number}.parquet")).collect();
+    let filled = |rule: &str, input: &str, output: &str| rule.replace("{input}", input).replace("{output}", output);
+    let of_rule = (1..)
+        .zip(&names)
+        .map(|(number, name)| filled(part, "grid.toml", name).replace("{wildcards.n}", &format!("{number}")));
+    let launchers: [Vec<String>; 3] = [
+        (1..=8).map(|task| format!("SLURM_ARRAY_TASK_ID={task}\n{slurm}")).chain([merge.to_owned()]).collect(),
+        vec![parallel.to_owned()],
+        of_rule.chain([filled(whole, &names.join(" "), "grid.parquet")]).collect(),
+    ];
+    let grid = "machines = [\"2B2S\"]\nworkloads = [\"radix\"]\npolicies = [\"cfs\", \"gts\"]\nseeds = 8\n";
+    let one = folder(grid);
+    json(one.path(), &["sweep", "grid.toml"]);
+    for scripts in launchers {
+        let folder = folder(grid);
+        for script in &scripts {
+            shell(folder.path(), script);
+        }
+        let merged = fs::read(folder.path().join("grid.parquet")).unwrap();
+        assert!(merged == fs::read(one.path().join("grid.parquet")).unwrap(), "{scripts:?}");
+        assert!(names.iter().all(|name| folder.path().join(name).exists()), "{scripts:?}");
+    }
+}
+
 /// The grid of the page, and what it says of it.
 #[test]
 fn the_grid_of_the_page_has_as_many_runs_as_it_says() {
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sweeps.md")).unwrap();
+    let page = page();
     let (_, rest) = page.split_once("```toml\n").unwrap();
     let folder = folder(rest.split_once("```").unwrap().0);
     let output = run(folder.path(), &["sweep", "grid.toml", "--dry-run"]);

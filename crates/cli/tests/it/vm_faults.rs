@@ -146,6 +146,15 @@ fn a_signal_ends_every_phase() {
 }
 
 #[test]
+fn a_machine_that_qemu_has_not_is_a_mistake() {
+    let setting = Setting::new();
+    let (code, errors) = setting.run("crash", "", &["-m", "200B56S", "--", "true"]);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("\"200B56S\": a guest has at most 255 cores"), "{errors}");
+    setting.ended(0, "tcg");
+}
+
+#[test]
 fn exit_statuses_are_those_of_env() {
     let setting = Setting::new();
     fs::write(setting.0.path().join("data"), "no program").unwrap();

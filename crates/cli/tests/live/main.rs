@@ -16,6 +16,7 @@ mod run;
 mod run_report;
 mod scx;
 mod scx_conformance;
+mod shells;
 mod signals;
 mod terminal;
 mod top;

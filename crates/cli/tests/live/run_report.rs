@@ -34,6 +34,24 @@ fn fields(value: &Value, expected: &[&str]) {
     }
 }
 
+/// Standard output may be another terminal, or none.
+#[test]
+fn an_account_is_as_wide_as_where_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_a_narrow_terminal = |options: &str| {
+        let program = assert_cmd::cargo::cargo_bin!("evenkeel");
+        let line = format!("stty cols 60; {} run {options}", program.display());
+        let output =
+            Command::new("script").current_dir(folder.path()).args(["-qec", &line, "/dev/null"]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let said = in_a_narrow_terminal("-- true >/dev/null");
+    assert!(said.lines().any(|line| line.starts_with("    ") && line.ends_with(" apart")), "broken there: {said}");
+    let said = in_a_narrow_terminal("-o account -- true");
+    let account = std::fs::read_to_string(folder.path().join("account")).expect(&said);
+    assert!(account.lines().any(|line| line.starts_with("cost ") && line.ends_with(" apart")), "{account}");
+}
+
 #[test]
 fn account_page_and_trace_tell_of_the_same_threads() {
     let folder = tempfile::tempdir().unwrap();

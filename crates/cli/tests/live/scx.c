@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -153,6 +154,22 @@ static void *hog(void *number)
 {
 	for (;;)
 		compute(1);
+	return number;
+}
+
+/* Until it is killed, and in the kernel nearly always: in the middle of what is read under RCU, which it may be stopped in. */
+static void *faults(void *number)
+{
+	long size = 64 * sysconf(_SC_PAGESIZE);
+
+	for (;;) {
+		char *pages = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (pages == MAP_FAILED)
+			abort();
+		memset(pages, 1, size);
+		munmap(pages, size);
+	}
 	return number;
 }
 
@@ -353,7 +370,7 @@ static const struct {
 } kinds[] = {
 	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
 	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders }, { "oust", oust },
-	{ "exec", becomes }, { "uneven", uneven }, { "yield", yields },
+	{ "fault", faults }, { "exec", becomes }, { "uneven", uneven }, { "yield", yields },
 	{ "late", late },  { "manager", manages },
 };
 

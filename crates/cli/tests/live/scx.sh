@@ -109,9 +109,9 @@ ends)
 		"$programs" hog 4 & hogs=$!
 		"$programs" wander 2 3000 & wanders=$!
 		for cpu in 3 1; do
-			# One of them waits, and may use no other core.
+			# One of them waits, maybe in the middle of what it reads under RCU, and may use no other core.
 			taskset -c $cpu "$programs" hog 1 & one=$!
-			taskset -c $cpu "$programs" hog 1 & other=$!
+			taskset -c $cpu "$programs" fault 3 & other=$!
 			eventually bound $one $cpu; eventually bound $other $cpu
 			switch $cpu 0; sleep 0.2; switch $cpu 1
 			kill $one $other
@@ -121,6 +121,19 @@ ends)
 		kill $hogs $wanders
 		on; ended "hotplug, $policy"
 	done
+	# A core that is off when another policy begins, which decides in the process, and one inside the kernel: nothing waits for it.
+	begin --policy pfs -- sh -c "$command"; begun
+	"$programs" hog 4 & hogs=$!
+	switch 3 0
+	for policy in cluster-switch colab; do
+		"$evenkeel" top --policy $policy || echo "not changed: $?"
+		sleep 6
+		in_state enabled || echo "$policy: not scheduled any more"
+	done
+	switch 3 1
+	taskset -c 3 true || echo "cpu3: $?"
+	kill $hogs
+	on; ended "off at first"
 	complaints
 	tell_where
 	;;

@@ -5,6 +5,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use evenkeel_top::Sort;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -122,6 +123,8 @@ fn without_a_terminal_it_prints_and_changes() {
         table.contains("policy colab") && busy.processes.iter().all(|process| table.contains(process.as_str())),
         "{table}"
     );
+    let columns = table.lines().find(|line| line.trim_start().starts_with("tid ")).unwrap();
+    assert_eq!(columns.split_whitespace().collect::<Vec<_>>(), Sort::ALL.map(Sort::name), "as --sort has them");
 
     let change = |words: &[&str]| {
         let output = run(&[&["top", host.as_str()], words].concat());

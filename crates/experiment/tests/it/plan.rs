@@ -59,8 +59,11 @@ fn a_comparison_is_against_its_baseline() {
     let found = cell.difference(0, 1, |measured| measured.energy.0).unwrap();
     assert!((found.value - (((a / c) * (b / d)).sqrt() - 1.0)).abs() < 1e-12);
     assert_eq!((found.pairs(), found.interval), (1, None), "core orders are no chance");
-    let in_second = cell.difference_in(1, 0, 1, |measured| measured.energy.0).unwrap();
+    let in_second = compared.effect(Some(cell), Some(1), 0, |measured| measured.energy.0).unwrap();
     assert!((in_second.value - (b / d - 1.0)).abs() < 1e-12);
+    let first = compared.effect(Some(&compared.cells[0]), Some(1), 0, |measured| measured.energy.0).unwrap();
+    let of_all = compared.effect(None, Some(1), 0, |measured| measured.energy.0).unwrap();
+    assert!((of_all.value - (((1.0 + first.value) * (b / d)).sqrt() - 1.0)).abs() < 1e-12);
     assert_eq!(cell.spread(0, |measured| measured.energy.0).deviation, 0.0);
 }
 
@@ -82,9 +85,17 @@ fn seeds_are_paired() {
     }
     // A workload whose metric has no ratio does not count.
     results.runs[0].measurement.h_antt = f64::INFINITY;
+    // Of gts in the other core order.
+    results.runs[9].measurement.h_antt *= 2.0;
     let compared = Comparison::of(runner.plan(), &results, "cfs");
+    let [first, second] = [0, 1].map(|cell: usize| Some(&compared.cells[cell]));
     assert_eq!(compared.cells[0].difference(1, 0, |run| run.h_antt), None);
     assert_eq!(compared.difference(1, |run| run.h_antt).unwrap().pairs(), 3);
+    assert!(compared.effect(first, Some(1), 1, |run| run.h_antt).is_some(), "this order has all of its runs");
+    for order in [0, 1].map(Some) {
+        let [of_all, of_second] = [None, second].map(|cell| compared.effect(cell, order, 1, |run| run.h_antt));
+        assert_eq!(of_all, of_second, "the same cells in both orders");
+    }
 }
 
 /// Wants to stop once so many runs are done.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use evenkeel_model::{CoreSet, Machine, Ns};
 use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::{Class, Setup, ThreadKind};
-use evenkeel_topology::list;
+use evenkeel_topology::{list, root};
 
 use super::affinity::{Affinity, Moved, Moving};
 use super::counters::ThreadCounters;
@@ -106,7 +106,8 @@ impl Follow {
         let mut sampler = Sampler::open(process, type_of.clone(), big)?;
         // Opening it takes some ms, before the program runs.
         let now = clock();
-        let timeline = plan.timeline.then(|| Timeline::new(now, type_of));
+        let timeline =
+            plan.timeline.then(|| Timeline::new(now, type_of).with_clocks(&root(), &plan.machine, &plan.cpus));
         let driver = Driver::new(plan.machine.clone(), &plan.cpus, &plan.policy, now);
         sampler.set_culprit(driver.culprit());
         let steers = driver.steers();
@@ -178,6 +179,7 @@ impl Follow {
         self.sampler.blame(self.gone.iter().chain(&self.samples), |blame: Blame| driver.blame(blame));
         if let Some(timeline) = &mut self.timeline {
             timeline.sample(now, &self.samples, &self.gone);
+            timeline.read_clocks(now);
             for sample in &self.samples {
                 if let Some(known) = self.known.get_mut(&sample.tid) {
                     known.judgement = self.driver.judgement(sample.tid);

@@ -3,6 +3,7 @@
 pub mod driver;
 
 mod affinity;
+mod clocks;
 mod core_of;
 mod counters;
 mod follow;

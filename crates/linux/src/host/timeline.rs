@@ -6,10 +6,12 @@
 //! slices, those so far are seen through a coarser grid.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use evenkeel_model::Ns;
 use evenkeel_model::lane::{self, append, coarser};
+use evenkeel_model::{ClusterId, Hz, Machine, Ns};
 
+use super::clocks::Clocks;
 use crate::event::Tid;
 use crate::sample::{MAX_TYPES, Sample, ThreadState, Turn};
 
@@ -43,6 +45,7 @@ pub struct Timeline {
     type_of: Vec<u8>,
     lanes: BTreeMap<u16, Vec<Slice>>,
     moves: Vec<Move>,
+    clocks: Clocks,
     resolution: Option<Ns>,
     sampled: Ns,
     last: BTreeMap<Tid, Last>,
@@ -71,6 +74,11 @@ impl Timeline {
         Self { began, type_of, ..Self::default() }
     }
 
+    /// With the clocks of a machine, where the kernel tells them below a root. Core `i` is the CPU `cpus[i]`.
+    pub fn with_clocks(self, root: &Path, machine: &Machine, cpus: &[u16]) -> Self {
+        Self { clocks: Clocks::of(root, machine, cpus), ..self }
+    }
+
     /// The slices of each CPU on which anything ran, in order of time.
     pub fn lanes(&self) -> impl Iterator<Item = (u16, &[Slice])> {
         self.lanes.iter().map(|(cpu, slices)| (*cpu, slices.as_slice()))
@@ -79,6 +87,12 @@ impl Timeline {
     /// The moves, in order of time; of a great many every second one, every fourth one, ...
     pub fn moves(&self) -> &[Move] {
         &self.moves
+    }
+
+    /// What clock each cluster had, as its first core has it, from each time on until its next; of a great many changes, the older part is
+    /// in means.
+    pub fn frequencies(&self) -> impl Iterator<Item = (Ns, ClusterId, Hz)> {
+        self.clocks.changes()
     }
 
     /// The grid through which the older part is seen, if there were too many slices to keep each.
@@ -104,6 +118,11 @@ impl Timeline {
         }
         self.sampled = now;
         self.bound(SLICES);
+    }
+
+    /// Notes which clock each cluster has now.
+    pub fn read_clocks(&mut self, now: Ns) {
+        self.clocks.read(now.since(self.began));
     }
 
     /// The policy moved a thread.

@@ -56,8 +56,7 @@ pub struct PolicyEffects<'a> {
     pub h_stp: Option<Effect>,
     /// On the energy.
     pub energy_j: Option<Effect>,
-    /// On H_ANTT in each core order. Absent for the mean over workloads and machines.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The same in each core order.
     pub orders: Vec<OrderEffect>,
 }
 
@@ -75,7 +74,7 @@ pub struct Effect {
     pub seeds: usize,
 }
 
-/// An effect in one core order.
+/// The effects in one core order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OrderEffect {
@@ -83,6 +82,10 @@ pub struct OrderEffect {
     pub order: &'static str,
     /// On H_ANTT.
     pub h_antt: Option<Effect>,
+    /// On H_STP.
+    pub h_stp: Option<Effect>,
+    /// On the energy.
+    pub energy_j: Option<Effect>,
 }
 
 /// One run.
@@ -186,27 +189,22 @@ impl<'a> Runs<'a> {
 
 impl<'a> PolicyEffects<'a> {
     fn of(compared: &Comparison<'a>, cell: Option<&Cell<'a>>, policy: usize) -> Self {
-        let effect = |value: Value| {
-            let of_cell = |cell: &Cell<'_>| cell.difference(policy, compared.baseline, value);
-            cell.map_or_else(|| compared.difference(policy, value), of_cell).map(Effect::from)
-        };
-        let order = |(cell, position): (&Cell<'_>, usize)| OrderEffect {
-            order: compared.orders[position].name(),
-            h_antt: cell.difference_in(position, policy, compared.baseline, |run| run.h_antt).map(Effect::from),
+        let effect = |order, value: Value| compared.effect(cell, order, policy, value).map(Effect::from);
+        let in_order = |order: usize| OrderEffect {
+            order: compared.orders[order].name(),
+            h_antt: effect(Some(order), |run| run.h_antt),
+            h_stp: effect(Some(order), |run| run.h_stp),
+            energy_j: effect(Some(order), |run| run.energy.0),
         };
         Self {
             workload: cell.map(|cell| cell.workload),
             machine: cell.map(|cell| cell.machine),
             policy: compared.policies[policy],
             against: compared.policies[compared.baseline],
-            h_antt: effect(|run| run.h_antt),
-            h_stp: effect(|run| run.h_stp),
-            energy_j: effect(|run| run.energy.0),
-            orders: cell
-                .into_iter()
-                .flat_map(|cell| (0..compared.orders.len()).map(move |at| (cell, at)))
-                .map(order)
-                .collect(),
+            h_antt: effect(None, |run| run.h_antt),
+            h_stp: effect(None, |run| run.h_stp),
+            energy_j: effect(None, |run| run.energy.0),
+            orders: (0..compared.orders.len()).map(in_order).collect(),
         }
     }
 }

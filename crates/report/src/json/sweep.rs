@@ -29,7 +29,8 @@ pub struct Swept<'a> {
     pub headline: String,
     /// How much each policy differs from the baseline.
     pub effects: Vec<SweptPolicy<'a>>,
-    /// The same for each value of what has several: workloads, machines, and what else was varied but for knobs of policies.
+    /// The same for each value of what has several: workloads, machines, what else was varied but for knobs of policies, and core
+    /// orders (`order`).
     pub varied: Vec<SweptValues<'a>>,
 }
 

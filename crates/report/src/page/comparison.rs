@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::bars::{Bar, Group, figure};
 use super::latency::{self, Curve};
-use super::run::{LATENCY, RESPONSE, TIMELINE};
+use super::run::{LATENCY, RESPONSE, TIMELINE, waits};
 use super::svg::slug;
 use super::timeline::{Drawn, timeline};
 use super::{Made, colours_of, frame, policies};
@@ -47,7 +47,10 @@ pub fn page(compared: &Comparison<'_>, timelines: &Timelines, command: &str) -> 
         h2 { "In numbers" }
         (numbers(compared))
         @for cell in &compared.cells {
-            @if let Some(orders) = headline::by_order(compared, cell) { p.note { (name(cell)) ": " (orders) } }
+            @if let Some(orders) = headline::by_order(compared, Some(cell)) { p.note { (name(cell)) ": " (orders) } }
+        }
+        @if compared.cells.len() > 1 {
+            @if let Some(orders) = headline::by_order(compared, None) { p.note { "Mean over all of these: " (orders) } }
         }
         h2 { "Which thread ran where" }
         p.soft {
@@ -128,6 +131,14 @@ fn lanes(compared: &Comparison<'_>, timelines: &Timelines) -> Markup {
                 @let runs = runs.map(|(policy, history)| Drawn::simulated(policy, history, &panel.machine));
                 @let runs: Vec<Drawn<'_>> = runs.map(|run| run.beside(&colours)).collect();
                 (timeline(&format!("timeline-{}", index + 1), TIMELINE, &runs, panel.horizon()))
+                div.panels {
+                    @for (policy, run) in runs.iter().enumerate() {
+                        section {
+                            h3 { "Who waited for whom under " (run.title) }
+                            (waits(&format!("waits-{}-{}", index + 1, policy + 1), run))
+                        }
+                    }
+                }
                 (latencies(compared, panel, index + 1))
             }
         }

@@ -14,9 +14,11 @@ use crate::text;
 
 /// The page. The machine has its cores in the order of the run.
 pub fn page(run: &Run, history: &History, machine: &Machine, command: &str) -> String {
+    let drawn = Drawn::simulated("", history, machine);
+    let waits = waits("waits", &drawn);
     let content = html! {
         h1 { (run.workload) " on " (run.machine) " under " (run.policy) ": " (run.measurement.makespan) }
-        (timeline("timeline", TIMELINE, &[Drawn::simulated("", history, machine)], history.end))
+        (timeline("timeline", TIMELINE, &[drawn], history.end))
         div.columns {
             section {
                 h2 { "In numbers" }
@@ -24,7 +26,10 @@ pub fn page(run: &Run, history: &History, machine: &Machine, command: &str) -> S
                     @for (name, value, remark) in text::facts(run) { tr { td { (name) } td.n { (value) } td.soft { (remark) } } }
                 }
             }
-            (waits(history))
+            section {
+                h2 { "Who waited for whom" }
+                (waits)
+            }
         }
         (latencies(history))
         p.note { (text::conditions(run)) }
@@ -35,8 +40,9 @@ pub fn page(run: &Run, history: &History, machine: &Machine, command: &str) -> S
 /// What a timeline shows, for those who do not see it.
 pub(super) const TIMELINE: &str = "Which thread ran on which core, over time.";
 
-/// Who waited for whom.
-fn waits(history: &History) -> Markup {
+/// Who waited for whom in a run that is drawn.
+pub(super) fn waits(id: &str, drawn: &Drawn<'_>) -> Markup {
+    let history = drawn.history;
     let threads: Vec<Thread<'_>> =
         history.threads.iter().map(|thread| Thread { program: &thread.program, name: &thread.name }).collect();
     let waits = history.waits.iter().map(|(pair, wait)| Waited {
@@ -45,13 +51,9 @@ fn waits(history: &History) -> Markup {
         total: wait.total,
         times: wait.times,
     });
-    let drawn = graph("waits", &threads, &waits.collect::<Vec<_>>(), 0);
     html! {
-        section {
-            h2 { "Who waited for whom" }
-            @if history.waits.is_empty() { p.soft { "No thread waited for another one." } }
-            (drawn)
-        }
+        @if history.waits.is_empty() { p.soft { "No thread waited for another one." } }
+        (graph(id, &threads, &waits.collect::<Vec<_>>(), &drawn.colours))
     }
 }
 

@@ -43,6 +43,7 @@ pub fn page(file: &str, runs: u64, summary: &Summary, command: &str) -> String {
             }
             h2 { "In numbers" }
             (numbers(summary))
+            @if let Some(orders) = headline::by_order_of_sweep(summary) { p.note { (orders) } }
             @for varied in &summary.varied { (axis(summary, varied)) }
         }
     };

@@ -6,7 +6,6 @@ use std::f64::consts::TAU;
 use evenkeel_model::Ns;
 use maud::{Markup, PreEscaped, html};
 
-use super::COLOURS;
 use super::groups::{Groups, kind, unnumbered};
 use super::svg::{Drawing, NARROW, at, shortened, width_of};
 
@@ -61,12 +60,12 @@ struct Graph {
 }
 
 /// The figure; nothing if no thread waited for another. `id` is its own on the page. Threads have the colours that they have in the timeline
-/// of the same threads, in which `first` is that of the first program.
-pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited], first: usize) -> Markup {
+/// of the same threads, whose programs have these ([`Drawn::colours`](super::Drawn::colours)).
+pub fn graph(id: &str, threads: &[Thread<'_>], waits: &[Waited], colours: &[usize]) -> Markup {
     let Graph { nodes, arrows, left_out } = Graph::of(threads, waits);
     let Some(longest) = arrows.first().map(|arrow| arrow.total.0.max(1)) else { return html! {} };
     let most = nodes.iter().map(|node| node.blame.0).max().unwrap_or(1).max(1);
-    let colour = |node: &Node| (first + node.group) % COLOURS;
+    let colour = |node: &Node| colours.get(node.group % colours.len().max(1)).copied().unwrap_or(0);
     let content = html! {
         @for arrow in arrows.iter().rev() {
             @let width = WIDEST * libm::sqrt(arrow.total.0 as f64 / longest as f64);
@@ -300,15 +299,15 @@ mod tests {
     #[test]
     fn threads_have_the_colours_of_the_timeline() {
         let waits = [Waited { waiter: 1, waker: 2, total: Ns::from_ms(1), times: 1 }];
-        let colours = |programs: [&str; 3], first: usize| {
+        let drawn = |programs: [&str; 3], colours: &[usize]| {
             let threads = programs.iter().zip(["a", "b", "c"]).map(|(program, name)| Thread { program, name });
-            let figure = graph("waits", &threads.collect::<Vec<_>>(), &waits, first).into_string();
+            let figure = graph("waits", &threads.collect::<Vec<_>>(), &waits, colours).into_string();
             let circles = figure.split("<circle class=\"f").skip(1);
             circles.filter_map(|circle| circle.chars().next()).collect::<String>()
         };
         // Its first program is there, though none of its threads waited.
-        assert_eq!(colours(["one", "other", "other"], 2), "33");
-        assert_eq!(colours(["one", "one", "one"], 0), "12", "threads of one program, as there");
+        assert_eq!(drawn(["one", "other", "other"], &[2, 3]), "33");
+        assert_eq!(drawn(["one", "one", "one"], &[7, 4, 6]), "46", "threads of one program, as there");
     }
 
     #[test]
@@ -320,7 +319,7 @@ mod tests {
         for (count, suffix) in [(4, "-0"), (64, " ×16")] {
             let wait = |waiter: usize| Waited { waiter, waker: (waiter + 1) % count, total: Ns::from_ms(1), times: 1 };
             let waits: Vec<Waited> = (0..count).map(wait).collect();
-            let figure = graph("waits", &threads, &waits, 0).into_string();
+            let figure = graph("waits", &threads, &waits, &[0]).into_string();
             let labels: Vec<&str> = figure.split("<text ").skip(1).collect();
             assert_eq!(labels.len(), 4, "{figure}");
             assert!(figure.contains(&format!("{suffix}</text>")), "{figure}");
@@ -341,6 +340,6 @@ mod tests {
 
     #[test]
     fn without_waits_nothing_is_drawn() {
-        assert!(graph("waits", &[Thread { program: "app", name: "main" }], &[], 0).into_string().is_empty());
+        assert!(graph("waits", &[Thread { program: "app", name: "main" }], &[], &[0]).into_string().is_empty());
     }
 }

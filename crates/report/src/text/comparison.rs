@@ -36,7 +36,7 @@ pub fn comparison(compared: &Comparison<'_>) -> String {
     for cell in &compared.cells {
         text += &table::heading(&format!("{} on {}", cell.workload, cell.machine));
         text += &cell_table(compared, cell);
-        text.extend(headline::by_order(compared, cell).map(|line| line + "\n"));
+        text.extend(headline::by_order(compared, Some(cell)).map(|line| line + "\n"));
         text.push('\n');
     }
     if compared.cells.len() > 1 {
@@ -48,6 +48,7 @@ pub fn comparison(compared: &Comparison<'_>) -> String {
         let title = format!("Mean effect against {baseline} over {} combinations{of}", compared.cells.len());
         text += &table::heading(&title);
         text += &effects(compared);
+        text.extend(headline::by_order(compared, None).map(|line| line + "\n"));
         text.push('\n');
     }
     text += &legend(compared, baseline);

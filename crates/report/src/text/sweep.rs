@@ -25,6 +25,7 @@ pub fn sweep(summary: &Summary) -> String {
         ]);
     }
     text += &table::text(&rows);
+    text.extend(headline::by_order_of_sweep(summary).map(|line| line + "\n"));
     let compared = summary.policies.iter().map(|policy| policy.cells).min().unwrap_or(0);
     let of = if compared < summary.cells { format!(" of {}", summary.cells) } else { String::new() };
     let verdicts = headline::of_verdicts(summary).map(|note| format!(" {note}")).unwrap_or_default();

@@ -7,21 +7,36 @@ use evenkeel_experiment::history::{History, RecordedThread, Recorder, Span, Why,
 use evenkeel_experiment::paper::{Experiment, Reproduction};
 use evenkeel_experiment::timeline::Timelines;
 use evenkeel_experiment::{Comparison, Control, Job, Plan, Runner, catalog};
-use evenkeel_model::{ClusterId, CoreId, CoreOrder, Difference, Machine, Ns, ThreadId, Watts};
+use evenkeel_model::{ClusterId, CoreId, CoreOrder, Difference, Hz, Machine, Ns, ThreadId, Watts};
 use evenkeel_report::page;
 use evenkeel_sweep::{AtValue, Effects, PolicySummary, Summary, Varied};
+use evenkeel_workload::Workload;
+use evenkeel_workload::program::{Op, Thread, TimerId, TimerMode};
 use maud::html;
 
 pub fn machine(name: &str) -> Machine {
     catalog::machine(name).unwrap().machine
 }
 
-/// The page of one run: periodic threads and such that wait for each other. Made once for all tests, as are others that take a while.
+/// Threads that wait for each other, and a periodic one.
+fn with_a_period() -> Workload {
+    let mut workload = catalog::workload("ferret:8").unwrap().workload;
+    let ferret = &mut workload.programs[0];
+    let wait =
+        Op::Timer { timer: TimerId(ferret.timers.len() as u32), period: Ns::from_ms(5), mode: TimerMode::Relative };
+    let ops = vec![Op::Repeat { times: Some(40), body: vec![wait, Op::Spin(Ns::from_ms(1))] }];
+    let thread = Thread { name: "periodic".into(), ops, ..ferret.threads[0].clone() };
+    ferret.timers.push("period".into());
+    ferret.threads.push(thread);
+    workload
+}
+
+/// The page of one run: a periodic thread and such that wait for each other. Made once for all tests, as are others that take a while.
 pub fn run() -> String {
     static PAGE: LazyLock<String> = LazyLock::new(|| {
-        let workload = catalog::workload("ferret:8").unwrap().workload;
         let policies = vec![catalog::policy("colab").unwrap()];
-        let plan = Plan { workloads: vec![workload], machines: vec![machine("2B2S")], policies, ..Plan::default() };
+        let plan =
+            Plan { workloads: vec![with_a_period()], machines: vec![machine("2B2S")], policies, ..Plan::default() };
         let runner = Runner::new(plan, &Control::default()).unwrap();
         let job = Job { workload: 0, machine: 0, policy: 0, order: CoreOrder::Declared, seed: 1 };
         let machine = runner.machine(job);
@@ -107,6 +122,17 @@ pub fn one_is_over() -> String {
         .collect();
     let content = page::timeline("power", "Two runs.", &runs, histories[1].end);
     page::frame("Two runs", &content, page::Made { command: "none", remark: "" })
+}
+
+/// A run on two cores of each kind, of which the big ones have another clock from the middle on, and the little ones always the same.
+pub fn clocked() -> String {
+    let machine = machine("2B2S");
+    let clocks = [(0, 0, 1_000_000_000), (0, 1, 1_000_000_000), (500, 0, 2_000_000_000)];
+    let frequencies = clocks.map(|(ms, cluster, hz)| (Ns::from_ms(ms), ClusterId(cluster), Hz(hz))).to_vec();
+    let history = History { frequencies, ..busy(&machine, Ns::from_secs(1)) };
+    let content =
+        page::timeline("clocked", "Two clocks.", &[page::Drawn::simulated("", &history, &machine)], history.end);
+    page::frame("Two clocks", &content, page::Made { command: "none", remark: "" })
 }
 
 /// A run of four threads on two cores of each kind, in which another policy takes over after a quarter of the time, and the first thread has a label, as

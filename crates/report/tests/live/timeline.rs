@@ -115,6 +115,86 @@ fn threads_that_are_looked_for_come_to_the_fore() {
     page.click_on("figure.timeline input[type=search]");
     page.press(&["w", "o", "r", "k", "e", "r", "-", "3", "1"]);
     assert_eq!(page.text("document.querySelector('.toolbar input').nextSibling.textContent"), "1 found");
+    // One of 32 threads is as strong as before, and all others step back.
+    let strong = || {
+        page.number(
+            "(() => { const c = document.querySelector('figure.timeline canvas'), wide = c.width - 116, \
+             row = c.getContext('2d').getImageData(116, 34, wide, 1).data, idle = [233, 235, 239]; \
+             const far = (at) => Math.max(...idle.map((part, of) => Math.abs(part - row[4 * at + of]))); \
+             return Array.from({ length: wide }, (_, at) => far(at)).filter((by) => by > 100).length / wide; })()",
+        )
+    };
+    let found = strong();
+    assert!((0.01..0.06).contains(&found), "{found}");
+    page.ask(
+        "(() => { const field = document.querySelector('.toolbar input'); field.value = ''; \
+         field.dispatchEvent(new Event('input')); })()",
+    );
+    page.drawn();
+    assert!(strong() > 0.7, "{}", strong());
+    // A drawing that is saved has all that is looked for, at once.
+    page.ask(
+        "(() => { const field = document.querySelector('.toolbar input'); field.value = 'worker-31'; \
+         field.dispatchEvent(new Event('input')); \
+         document.querySelector('figure.timeline button[aria-label=\"Save as SVG\"]').click(); })()",
+    );
+    let svg = String::from_utf8(page.saved("many.svg")).unwrap();
+    let whole = svg.lines().filter(|line| line.starts_with("<rect") && !line.contains("fill-opacity")).count();
+    // Lanes and an axis are there, too.
+    assert!((4000 / 32..4000 / 32 + 40).contains(&whole), "{whole}");
+    page.is_content();
+}
+
+/// How long a frame takes depends on how many spans it looks at.
+#[test(chromium)]
+fn a_key_in_the_field_costs_a_frame_few_spans() {
+    const SPANS: u64 = 1 << 18;
+    let page = Page::open(&pages::many(SPANS), DESK);
+    page.ask(
+        "(() => { window.looked = []; const figure = document.querySelector('figure.timeline'); \
+         new MutationObserver(() => looked.push(Number(figure.dataset.looked))) \
+         .observe(figure, { attributeFilter: ['data-looked'] }); })()",
+    );
+    // In how many spans each frame looks after a key.
+    let looked = |key: &str| -> Vec<u64> {
+        page.ask("looked.length = 0");
+        page.press(&[key]);
+        page.until("looked.length && looked.at(-1) === 0");
+        serde_json::from_value(page.ask("looked")).unwrap()
+    };
+    page.click_on("figure.timeline input[type=search]");
+    for key in ["3", "1"] {
+        let frames = looked(key);
+        assert!(frames.iter().all(|spans| *spans <= 1 << 16), "{frames:?}");
+        assert_eq!(frames.iter().sum::<u64>(), SPANS, "each lane once: {frames:?}");
+    }
+    // What has been found is found again by no frame.
+    page.press(&["Enter"]);
+    assert_eq!(looked("+").iter().sum::<u64>(), 0);
+    // A thread's lane is all its own.
+    page.press(&["t", "/"]);
+    assert_eq!(looked("Backspace").iter().sum::<u64>(), 0);
+    page.press(&["Enter"]);
+    assert_eq!(looked("t").iter().sum::<u64>(), SPANS);
+    page.press(&["/"]);
+    assert_eq!(looked("Backspace").iter().sum::<u64>(), 0, "nothing is looked for");
+    page.is_content();
+}
+
+#[test(chromium)]
+fn lanes_of_threads_stand_under_the_names_of_their_programs() {
+    let page = Page::open(&pages::many(4000), DESK);
+    page.ask("document.querySelector('figure.timeline canvas').focus()");
+    page.press(&["t"]);
+    page.click_on("figure.timeline button[aria-label='Save as SVG']");
+    let svg = String::from_utf8(page.saved("many.svg")).unwrap();
+    let texts = svg.split("<text ").skip(1).filter_map(|text| text.split(['>', '<']).nth(1));
+    let lanes: Vec<&str> = texts.filter(|text| text.starts_with("app-") || text.starts_with("worker-")).collect();
+    let of = |program: u32| {
+        let workers = (0..8).map(move |worker| format!("worker-{}", 4 * worker + program));
+        std::iter::once(format!("app-{program}")).chain(workers)
+    };
+    assert_eq!(lanes, (0..4).flat_map(of).collect::<Vec<String>>());
     page.is_content();
 }
 
@@ -127,7 +207,7 @@ fn drawings_are_saved_as_documents_and_pictures() {
     assert!(!svg.contains("var(") && !svg.contains("class="), "it stands alone");
     page.click_on("figure.timeline button[aria-label='Save as PNG']");
     assert_eq!(&page.saved("timeline.png")[..8], b"\x89PNG\r\n\x1a\n");
-    for figure in ["waits", "wakeups"] {
+    for figure in ["waits", "wakeups", "responses"] {
         page.click_on(&format!("#{figure} button[aria-label$='as SVG']"));
         let svg = String::from_utf8(page.saved(&format!("{figure}.svg"))).unwrap();
         assert!(svg.contains("fill=\"rgb(") && !svg.contains("var(") && !svg.contains("class="), "{svg}");
@@ -267,6 +347,37 @@ fn the_pointer_tells_no_power_of_a_run_that_is_over() {
     };
     let (before, after) = (hint(0.25), hint(0.75));
     assert!(before.starts_with("power big: 3 W at ") && after.is_empty(), "{before:?}, then {after:?}");
+    page.is_content();
+}
+
+#[test(chromium)]
+fn a_clock_that_changes_is_drawn_and_the_pointer_tells_it() {
+    let page = Page::open(&pages::clocked(), DESK);
+    let [left, top, width, _] = canvas(&page);
+    // The clock of the big cores is below four lanes. That of the little ones never changes, and is left out.
+    let at = |time: f64| (116.0 + (width - 116.0) * time).round();
+    let hint = |time: f64, y: f64| {
+        page.point(left + at(time), top + y);
+        page.text("(hint => hint.hidden ? '' : hint.textContent)(document.querySelector('.hint'))")
+    };
+    let (before, after, below) = (hint(0.25, 119.0), hint(0.75, 119.0), hint(0.75, 160.0));
+    assert!(
+        before.starts_with("clock big: 1 GHz at ") && after.starts_with("clock big: 2 GHz at "),
+        "{before}, {after}"
+    );
+    assert_eq!(below, "");
+    // How far below the track's upper edge the line is: the darkest pixel.
+    let line = |time: f64| {
+        page.number(&format!(
+            "(() => {{ const c = document.querySelector('figure.timeline canvas'); \
+             const d = c.getContext('2d').getImageData({}, 100, 1, 38).data; \
+             const light = Array.from({{ length: 38 }}, (_, y) => d[4 * y] + d[4 * y + 1] + d[4 * y + 2]); \
+             return light.indexOf(Math.min(...light)); }})()",
+            at(time)
+        ))
+    };
+    let (slow, fast) = (line(0.25), line(0.75));
+    assert!((slow - 20.0).abs() < 3.0 && (fast - 3.0).abs() < 3.0, "half and all of the highest: {slow}, {fast} of 38");
     page.is_content();
 }
 

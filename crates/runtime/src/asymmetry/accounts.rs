@@ -1,14 +1,12 @@
 //! What each worker did, when and where: for counters by core type, and for traces. Kept only if [`Record`](crate::Record) wants it.
 
-use std::sync::Mutex;
-
 use crossbeam_utils::CachePadded;
 use evenkeel_model::Ns;
 
 use super::activity::Activity;
 use super::placement::PoolCore;
 use crate::clock;
-use crate::sync::lock_std as lock;
+use crate::sync::{Mutex, lock};
 use crate::trace::{Event, What};
 
 /// Accounts of all workers.
@@ -78,10 +76,12 @@ impl Accounts {
         Self { accounts: (0..workers).map(|_| CachePadded::new(Mutex::new(account()))).collect(), traced }
     }
 
-    /// From now on a worker does this, on this core.
-    pub fn note(&self, worker: usize, activity: Activity, core: PoolCore) {
-        let now = clock::now();
+    /// From now on a worker does what `is` says, on that core. It is called under the lock: several threads may note what
+    /// one worker does, and what is noted last has to be the latest.
+    pub fn note(&self, worker: usize, is: impl FnOnce() -> (Activity, PoolCore)) {
         let mut account = lock(&self.accounts[worker]);
+        let (activity, core) = is();
+        let now = clock::now();
         account.close(now);
         (account.activity, account.core) = (activity, Some(core));
         if self.traced {
@@ -116,5 +116,23 @@ impl Accounts {
         let mut events: Vec<Event> = self.accounts.iter().flat_map(|account| lock(account).events.clone()).collect();
         events.sort_by_key(|event| event.at);
         events
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use evenkeel_model::CoreTypeId;
+
+    use super::*;
+
+    #[test]
+    fn what_a_worker_does_is_read_when_no_other_thread_can_note_it() {
+        let accounts = Accounts::new(1, 1, true);
+        accounts.note(0, || {
+            assert!(accounts.accounts[0].try_lock().is_err(), "another note could come in between");
+            (Activity::Active, PoolCore::at(3, CoreTypeId(0)))
+        });
+        let noted: Vec<_> = accounts.events().iter().map(|event| (event.what, event.cpu)).collect();
+        assert_eq!(noted, [(What::Runs, 3)]);
     }
 }

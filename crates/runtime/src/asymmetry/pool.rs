@@ -154,7 +154,7 @@ impl Asymmetry {
     /// What follows from a change.
     fn changed(&self, worker: usize, before: Activity, activity: Activity) {
         if let Some(accounts) = &self.accounts {
-            accounts.note(worker, activity, self.core(worker));
+            accounts.note(worker, || (self.activities.get(worker), self.core(worker)));
         }
         // Without a task it makes no difference to voltages and turns whether there is a thread: N of them may start without each concerning all others.
         if let Some(uneven) = &self.uneven

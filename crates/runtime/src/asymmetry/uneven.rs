@@ -121,8 +121,7 @@ impl Uneven {
                 if let Some(accounts) = accounts {
                     accounts.turns(behind);
                     // One may have ended its task while it was moved.
-                    accounts.note(behind, activities.get(behind), self.core(behind));
-                    accounts.note(ahead, activities.get(ahead), self.core(ahead));
+                    self.note([behind, ahead], activities, accounts);
                 }
                 self.follow(Change::Up, activities);
             });
@@ -167,8 +166,7 @@ impl Uneven {
                 Some(other) => {
                     let note = || {
                         if let Some(accounts) = accounts {
-                            accounts.note(FIRST, activities.get(FIRST), self.core(FIRST));
-                            accounts.note(other, activities.get(other), self.core(other));
+                            self.note([FIRST, other], activities, accounts);
                         }
                     };
                     match self.placement.exchange(FIRST, other, || activities.get(other) == Activity::Waiting, note) {
@@ -182,6 +180,13 @@ impl Uneven {
             if !retry() {
                 return;
             }
+        }
+    }
+
+    /// Notes what two workers do that have exchanged their cores.
+    fn note(&self, exchanged: [usize; 2], activities: &Activities, accounts: &Accounts) {
+        for worker in exchanged {
+            accounts.note(worker, || (activities.get(worker), self.core(worker)));
         }
     }
 
@@ -230,8 +235,7 @@ impl Uneven {
         let exchanged = self.placement.exchange(muggee, mugger, still, || {
             if let Some(accounts) = accounts {
                 accounts.mugs(mugger);
-                accounts.note(muggee, activities.get(muggee), self.core(muggee));
-                accounts.note(mugger, activities.get(mugger), self.core(mugger));
+                self.note([muggee, mugger], activities, accounts);
             }
             self.follow(Change::Up, activities);
         });

@@ -116,6 +116,9 @@ extern struct rq *scx_bpf_cpu_rq(__s32) __ksym __weak;
 extern struct task_struct *bpf_task_from_pid(__s32) __ksym;
 extern void bpf_task_release(struct task_struct *) __ksym;
 extern bool bpf_cpumask_test_cpu(__u32, const struct cpumask *) __ksym;
-extern __u32 bpf_cpumask_weight(const struct cpumask *) __ksym;
+extern const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
+extern void scx_bpf_put_cpumask(const struct cpumask *) __ksym;
+extern void bpf_rcu_read_lock(void) __ksym;
+extern void bpf_rcu_read_unlock(void) __ksym;
 /* From Linux 6.19 on; before, the slice is a field that can be written. */
 extern bool scx_bpf_task_set_slice(struct task_struct *, __u64) __ksym __weak;

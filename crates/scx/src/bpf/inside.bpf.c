@@ -19,6 +19,7 @@
 #include "weight.h"
 #include "report.h"
 #include "clock.h"
+#include "hotplug.h"
 #include "taken.h"
 #include "policy/hooks.h"
 #include "inside/use.h"
@@ -216,7 +217,7 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 			refill(prev, SLICE);
 		return;
 	}
-	if (is_back(cpu))
+	if (is_on(cpu) && is_back(cpu))
 		set_taken(cpu, false);
 	if (last && !own->yields && !must_leave(last) && may_run_on(last, core)) {
 		refill(prev, SLICE);
@@ -413,23 +414,15 @@ void BPF_PROG(inside_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 SEC("struct_ops/cpu_online")
 void BPF_PROG(inside_cpu_online, __s32 cpu)
 {
-	set_taken(cpu, false);
+	opened(cpu);
 	tell_of_cpu(ONLINE, cpu, 0, 0);
 }
 
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(inside_cpu_offline, __s32 cpu)
 {
-	__u32 core = core_of(cpu);
-
-	is_back(cpu);
-	set_taken(cpu, true);
+	closed(cpu);
 	tell_of_cpu(OFFLINE, cpu, 0, 0);
-	if (core == NO_CORE)
-		return;
-	give_up_bound(core, cpu);
-	give_up_bound(behind(core), cpu);
-	kick(core, SCX_KICK_PREEMPT);
 }
 
 SEC("struct_ops.s/init")
@@ -445,6 +438,7 @@ __s32 BPF_PROG(inside_init)
 		if (error)
 			return error;
 	}
+	note_off();
 	return begin_beats(beat, BEAT);
 }
 

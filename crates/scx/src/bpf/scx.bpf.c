@@ -19,6 +19,7 @@
 #include "report.h"
 #include "clock.h"
 #include "speed.h"
+#include "hotplug.h"
 #include "taken.h"
 #include "daemon/threads.h"
 #include "daemon/queues.h"
@@ -93,8 +94,8 @@ void BPF_PROG(scx_enqueue, struct task_struct *p, __u64 flags)
 		insert_outside(p, SCX_SLICE_DFL, flags);
 		return;
 	}
-	/* Also where a thread is that must not migrate now, if no policy sees that CPU. */
-	if (thread->outside || (!is_chosen(cpu) && bpf_cpumask_weight(p->cpus_ptr) == 1 && may_use(p, cpu))) {
+	/* Also where a thread is that must not migrate now, if no policy sees that CPU, or sees it no more. */
+	if (thread->outside || (!(is_chosen(cpu) && is_on(cpu)) && may_use(p, cpu) && !may_go_on(p))) {
 		if (thread->on || thread->waits)
 			tell(BLOCKS, p, 0, 0, 0);
 		thread->on = 0;
@@ -142,7 +143,7 @@ void BPF_PROG(scx_dispatch, __s32 cpu, struct task_struct *prev)
 	struct thread *thread = 0;
 	__u32 number = assignment->number;
 	/* A CPU that the process does not schedule takes nothing: what ran there would be seen by no policy. */
-	bool back = is_back(cpu), helps = is_chosen(core) && (back || late());
+	bool back = is_on(cpu) && is_back(cpu), helps = is_chosen(core) && (back || late());
 	bool runnable = prev && prev->scx.flags & SCX_TASK_QUEUED;
 	enum delivered delivered;
 
@@ -252,19 +253,13 @@ void BPF_PROG(scx_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 SEC("struct_ops/cpu_online")
 void BPF_PROG(scx_cpu_online, __s32 cpu)
 {
-	set_taken(cpu, false);
+	opened(cpu);
 }
 
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(scx_cpu_offline, __s32 cpu)
 {
-	int queue;
-
-	is_back(cpu);
-	set_taken(cpu, true);
-	bpf_for(queue, 0, QUEUES)
-		give_up_bound(queue, cpu);
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	closed(cpu);
 }
 
 static int beat(void *map, __u32 *key, struct beat *beat)
@@ -273,6 +268,7 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 
 	if (gives_up(bpf_ktime_get_ns()))
 		return 0;
+	give_up_closing();
 	bpf_for(cpu, 0, cpus) {
 		check_occupied(cpu);
 		/* A CPU that is only about to be online misses the kick for its assignment. */
@@ -294,6 +290,7 @@ __s32 BPF_PROG(scx_init)
 		if (error)
 			return error;
 	}
+	note_off();
 	return begin_beats(beat, BEAT);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* CPUs that sched_ext does not have: threads of programs in a real-time class come first, and where only some threads are
  * scheduled those of the kernel's own scheduler do, too. The kernel tells only of those that displace a thread of sched_ext, so
- * CPUs are checked. Threads of the kernel, and the process that decides, have a CPU for moments. Include report.h first. */
+ * CPUs are checked. Threads of the kernel, and the process that decides, have a CPU for moments. Include hotplug.h first. */
 #pragma once
 
 /* Lower numbers are those of real-time classes (include/linux/sched/prio.h). */
@@ -53,12 +53,11 @@ static __always_inline bool becomes_taken(__s32 cpu)
 	return *beats < 2 && ++*beats == 2;
 }
 
-/* What follows for this scheduler from a CPU that is taken, or is back. */
-static void set_taken(__s32 cpu, bool is);
-
 /* Whether a CPU is to be used, as of this beat. */
 static void check_occupied(__s32 cpu)
 {
+	if (!is_on(cpu))
+		return;
 	if (!is_occupied(cpu)) {
 		if (is_back(cpu))
 			set_taken(cpu, false);
@@ -86,22 +85,6 @@ int BPF_PROG(first_comes, bool preempt, struct task_struct *prev, struct task_st
 	    scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | bpf_get_smp_processor_id()) > 0)
 		scx_bpf_reenqueue_local___v2___anywhere();
 	return 0;
-}
-
-/* A CPU is switched off, for which the kernel waits until it has no thread any more. It moves those that it finds in the CPU's own
- * queue, and lets them use others: so that is where threads go that wait in a queue here and may use no other one. */
-static __always_inline void give_up_bound(__u64 queue, __s32 cpu)
-{
-	struct bpf_iter_scx_dsq iterator;
-	struct task_struct *p;
-
-	if (!bpf_iter_scx_dsq_new(&iterator, queue, 0)) {
-		while ((p = bpf_iter_scx_dsq_next(&iterator))) {
-			if (p->nr_cpus_allowed == 1 && may_use(p, cpu))
-				scx_bpf_dsq_move(&iterator, p, SCX_DSQ_LOCAL_ON | cpu, 0);
-		}
-	}
-	bpf_iter_scx_dsq_destroy(&iterator);
 }
 
 /* Queues a thread that no policy decides about: where it is or, if a thread that comes first has that CPU, for any that is free. */

@@ -29,7 +29,9 @@ impl Skeleton for InsideSkel<'static> {
     }
 
     fn attach(&mut self) -> Result<Vec<Link>, Error> {
-        loading::take_over(&mut self.maps.evenkeel, &[&self.progs.first_comes, &self.progs.inside_waking])
+        let progs = &self.progs;
+        let beside = [&progs.cpu_closes, &progs.cpu_closed, &progs.first_comes, &progs.inside_waking];
+        loading::take_over(&mut self.maps.evenkeel, &beside)
     }
 
     fn memory(&mut self) -> Option<Memory<'_>> {

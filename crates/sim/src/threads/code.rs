@@ -27,6 +27,8 @@ pub(crate) enum Instr {
         queue: u32,
         exit: u32,
     },
+    /// The item is done: back to where the next one is taken.
+    Again(u32),
     /// Releases the lock and waits for the condition; the instruction behind it takes the lock again.
     Wait {
         condition: u32,
@@ -146,6 +148,15 @@ impl Code {
         let program = &self.extents[self.threads[thread].program];
         let place = (thread - program.threads.start) as u64;
         of_run ^ program.stream.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ (place + 1).wrapping_mul(factor)
+    }
+
+    /// The seed of what is drawn for the item of a queue that is taken after so many others, whichever thread of the program takes it.
+    pub(crate) fn item_seed(&self, program: usize, queue: u32, before: u64, of_run: u64) -> u64 {
+        let extent = &self.extents[program];
+        let place = (queue as usize - extent.queues.start) as u64;
+        let of_program = self.seed(extent.threads.start, of_run, 0x94d0_49bb_1331_11eb);
+        let item = (place + 1).wrapping_mul(0xff51_afd7_ed55_8ccd) ^ (before + 1).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        of_program ^ item
     }
 
     /// The number of a phase, a new one if its code and memory are new.

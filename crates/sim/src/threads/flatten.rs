@@ -156,7 +156,7 @@ impl<'a> Flatten<'a> {
                 self.ops(code, body, depth, slots);
                 let exit = code.instrs.len() as u32 + 1;
                 code.instrs[here as usize] = Instr::Drain { queue: self.queues + queue.0, exit };
-                Instr::Jump(here)
+                Instr::Again(here)
             }
             Op::Repeat { times: None, ref body } => {
                 self.ops(code, body, depth, slots);

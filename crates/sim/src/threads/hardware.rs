@@ -43,11 +43,12 @@ impl Engine<'_> {
         t.cold &= ran == Ns::ZERO;
         let spin = t.phase == SPIN;
         let at = self.speeds.cell(t, cluster, self.running[core.index()]);
-        let reference = self.speeds.reference(cluster);
+        let reference = self.speeds.reference(cluster, self.running[core.index()]);
         let rate = if spin { 1.0 } else { self.ways.rate(core, self.speeds.rate(at)) };
-        let done = if self.now >= c.done_at { t.remaining } else { (ran.0 as f64 * rate) as u64 };
-        let done = done.min(t.remaining);
+        let whole = t.part + ran.0 as f64 * rate;
+        let done = if self.now >= c.done_at { t.remaining } else { (whole as u64).min(t.remaining) };
         t.remaining -= done;
+        t.part = if t.remaining > 0 { whole - done as f64 } else { 0.0 };
         if t.polls.is_none() {
             t.work += done;
             t.ops = if done > 0 { 0 } else { t.ops };
@@ -181,7 +182,7 @@ impl Engine<'_> {
             SPIN => 1.0,
             _ => self.ways.rate(core, self.speeds.rate(self.speeds.cell(t, cluster, self.running[core.index()]))),
         };
-        let needs = libm::ceil(t.remaining as f64 / rate) as u64;
+        let needs = libm::ceil((t.remaining as f64 - t.part) / rate) as u64;
         c.done_at = self.now + c.stall + Ns(needs);
         self.set_due(core);
     }

@@ -11,7 +11,6 @@ use crate::threads::mask::cores_of;
 use crate::threads::observer::{Event, Stop};
 use crate::threads::outcome::Ended;
 use crate::threads::report;
-use crate::threads::spread::vary;
 use crate::threads::tasking::Runtime;
 use crate::threads::thread::{On, RunState};
 
@@ -51,7 +50,7 @@ impl Engine<'_> {
     fn start_of(&mut self, index: usize) -> Option<Ns> {
         match self.code.threads[index].start {
             Start::At(after) => Some(after),
-            Start::About(mean, spread) => Some(Ns(vary(mean.0, spread, &mut self.threads[index].draws))),
+            Start::About(mean, spread) => Some(Ns(self.threads[index].vary(mean.0, spread))),
             Start::Spawned => None,
         }
     }
@@ -179,7 +178,10 @@ impl Engine<'_> {
                 continue;
             }
             let t = &mut self.threads[index];
-            t.remaining = 0;
+            (t.remaining, t.part) = (0, 0.0);
+            while !t.outer.is_empty() {
+                t.end_item();
+            }
             t.respawns = 0;
             t.joiners.clear();
             t.exited = None;

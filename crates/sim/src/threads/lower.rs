@@ -90,7 +90,7 @@ mod tests {
                 Instr::Loop { slot: 1, times: 2 },
                 Instr::Yield,
                 Instr::Next { slot: 1, start: 3 },
-                Instr::Jump(1),
+                Instr::Again(1),
                 Instr::Next { slot: 0, start: 1 },
                 Instr::Exit,
             ]

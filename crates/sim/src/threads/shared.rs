@@ -111,11 +111,17 @@ impl Engine<'_> {
         self.write(thread, |objects| &mut objects.queues[queue as usize].written_on);
         let q = &mut self.objects.queues[queue as usize];
         if q.items > 0 {
+            let before = q.taken;
             q.change(self.now, q.items - 1);
             if let Some(putter) = q.putters.pop_front() {
                 self.wake(putter, Some(thread));
             }
             self.release_getters(thread, queue);
+            if exit.is_some() {
+                let t = &mut self.threads[thread.index()];
+                let seed = self.code.item_seed(t.program, queue, before, self.options.seed);
+                t.begin_item(fastrand::Rng::with_seed(seed));
+            }
         } else if !q.finished() {
             q.getters.push_back(thread);
             return self.retry(thread, On::Get(queue));

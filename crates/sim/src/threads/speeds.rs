@@ -83,7 +83,11 @@ impl Speeds {
     /// What a thread does now, on a cluster, where so many hardware threads of its core run.
     pub(crate) fn cell(&self, t: &Thread, cluster: ClusterId, running: u8) -> Cell {
         let phase = if t.phase == SPIN { self.phases } else { t.phase as usize };
-        let block = usize::from(running.max(1) - 1) * self.distances + usize::from(t.remote);
+        self.place(phase, t.remote, cluster, running)
+    }
+
+    fn place(&self, phase: usize, remote: bool, cluster: ClusterId, running: u8) -> Cell {
+        let block = usize::from(running.max(1) - 1) * self.distances + usize::from(remote);
         Cell(self.of[cluster.index()] + block * (self.phases + 1) + phase)
     }
 
@@ -92,9 +96,9 @@ impl Speeds {
         self.rates[self.of[cluster] + phase as usize]
     }
 
-    /// The rate of the reference code on a cluster.
-    pub(crate) fn reference(&self, cluster: ClusterId) -> f64 {
-        self.rates[self.of[cluster.index()] + self.phases]
+    /// The rate of the reference code on a cluster, where so many hardware threads of its core run.
+    pub(crate) fn reference(&self, cluster: ClusterId, running: u8) -> f64 {
+        self.rate(self.place(self.phases, false, cluster, running))
     }
 
     /// Instructions per ns.

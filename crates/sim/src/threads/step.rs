@@ -8,7 +8,6 @@ use crate::threads::code::Instr;
 use crate::threads::engine::Engine;
 use crate::threads::error::Error;
 use crate::threads::report;
-use crate::threads::spread::vary;
 use crate::threads::tasking::Then;
 use crate::threads::thread::{On, RunState, SPIN};
 
@@ -26,7 +25,7 @@ impl Engine<'_> {
             match instr {
                 Instr::Compute { phase, work, spread } => {
                     t.phase = phase;
-                    t.remaining = vary(work, spread, &mut t.draws);
+                    t.remaining = t.vary(work, spread);
                     if t.remaining > 0 {
                         return Ok(());
                     }
@@ -39,7 +38,7 @@ impl Engine<'_> {
                     }
                 }
                 Instr::Sleep { span, spread } => {
-                    let span = vary(span, spread, &mut t.draws);
+                    let span = t.vary(span, spread);
                     if span > 0 {
                         self.sleep_until(core, thread, self.now + Ns(span));
                         return Ok(());
@@ -69,6 +68,10 @@ impl Engine<'_> {
                     }
                 }
                 Instr::Jump(to) => t.pc = to,
+                Instr::Again(drain) => {
+                    t.end_item();
+                    t.pc = drain;
+                }
                 Instr::Take(list) => {
                     let taken = &mut self.objects.lists[list as usize];
                     if let Some(item) = self.code.lists[list as usize].get(*taken) {

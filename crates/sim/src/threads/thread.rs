@@ -1,8 +1,10 @@
 //! A thread of the running workload.
 
 use evenkeel_model::{CoreId, CoreSet, Instructions, Ns, ThreadId};
+use evenkeel_workload::program::Spread;
 
 use crate::threads::code::Code;
+use crate::threads::spread::vary;
 
 /// Where a thread is, in the simulator's own books: the truth that the scheduler is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,10 @@ pub(crate) enum On {
 /// The pseudo-phase of [`evenkeel_workload::Op::Spin`]: `remaining` counts nanoseconds instead of instructions.
 pub(crate) const SPIN: u32 = u32::MAX;
 
+/// By what the seeds of counters' noise are apart. No small multiple of it is one of what that noise steps by, or threads would have
+/// the same noise, one a few steps behind the other.
+const NOISE: u64 = 0xaef1_7502_108e_f2d9;
+
 /// A thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
@@ -45,6 +51,8 @@ pub(crate) struct Thread {
     pub takes_at: u32,
     /// What is left of the current computation, in instructions (nanoseconds if `phase` is [`SPIN`]).
     pub remaining: u64,
+    /// How much of the first of them is done, below 1: it takes as long however often one looks how far it is.
+    pub part: f64,
     pub phase: u32,
     /// All that it has done, in the same units, and how many operations it has gone through since it last did any.
     pub work: u64,
@@ -54,6 +62,10 @@ pub(crate) struct Thread {
     /// Tells a current sleep from one that was cut short.
     pub sleep: u32,
     pub draws: fastrand::Rng,
+    /// Its draws outside of the items of queues that it does, the outermost first.
+    pub outer: Vec<fastrand::Rng>,
+    /// Whether anything that it has done was drawn from the seed.
+    pub drew: bool,
     pub noise: u64,
     pub last_core: Option<CoreId>,
     /// The memory node where its memory is, once it has run.
@@ -92,8 +104,6 @@ pub(crate) struct Thread {
 impl Thread {
     /// The thread of this number, of a run with this seed.
     pub(crate) fn new(code: &Code, index: usize, core_types: usize, seed: u64) -> Self {
-        // One stream of draws a thread, so that what a thread does never depends on how it was scheduled.
-        let seed = code.seed(index, seed, 0x9e37_79b9_7f4a_7c15);
         let thread = &code.threads[index];
         Self {
             program: thread.program,
@@ -102,14 +112,18 @@ impl Thread {
             slots: vec![0; thread.slots as usize],
             takes_at: 0,
             remaining: 0,
+            part: 0.0,
             phase: SPIN,
             work: 0,
             ops: 0,
             since: Ns::ZERO,
             started: Ns::ZERO,
             sleep: 0,
-            draws: fastrand::Rng::with_seed(seed),
-            noise: !seed,
+            // One stream of draws a thread, so that what a thread does never depends on how it was scheduled.
+            draws: fastrand::Rng::with_seed(code.seed(index, seed, 0x9e37_79b9_7f4a_7c15)),
+            outer: Vec::new(),
+            drew: false,
+            noise: code.seed(index, seed, NOISE),
             last_core: None,
             home: None,
             remote: false,
@@ -146,9 +160,64 @@ impl Thread {
         }
     }
 
-    /// Whether it, the thread of this number, has drawn anything from the seed. Whatever runs a task has its draws.
+    /// Draws an amount around its mean.
+    pub(crate) fn vary(&mut self, mean: u64, spread: Spread) -> u64 {
+        self.drew |= spread != Spread::None;
+        vary(mean, spread, &mut self.draws)
+    }
+
+    /// It begins an item, which has draws of its own.
+    pub(crate) fn begin_item(&mut self, draws: fastrand::Rng) {
+        self.outer.push(std::mem::replace(&mut self.draws, draws));
+    }
+
+    /// The item that it does is done.
+    pub(crate) fn end_item(&mut self) {
+        if let Some(outer) = self.outer.pop() {
+            self.draws = outer;
+        }
+    }
+
+    /// Whether it, the thread of this number, has drawn anything from the seed, counters' noise included.
     pub(crate) fn has_drawn(&self, code: &Code, index: usize, seed: u64) -> bool {
-        let fresh = Self::new(code, index, 0, seed);
-        self.draws != fresh.draws || self.noise != fresh.noise
+        self.drew || self.noise != code.seed(index, seed, NOISE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use evenkeel_model::{Counters, machines};
+    use evenkeel_workload::Workload;
+    use evenkeel_workload::program::{Program, SchedParams, Start, ThreadKind};
+
+    use super::*;
+    use crate::threads::lower::lower;
+    use crate::threads::pmu;
+
+    #[test]
+    fn no_two_threads_have_the_same_noise() {
+        let thread = evenkeel_workload::Thread {
+            name: "t".into(),
+            process: 0,
+            ops: Vec::new(),
+            start: Start::At(Ns::ZERO),
+            kind: ThreadKind::Application,
+            sched: SchedParams::default(),
+        };
+        let program = Program { threads: vec![thread; 8], ..Program::default() };
+        let workload = Workload { name: "w".into(), programs: vec![program.clone(), program], ..Workload::default() };
+        let code = lower(&workload, &machines::by_name("2B2S").unwrap(), &|_, _, _| 0).unwrap();
+        for seed in 0..4 {
+            let mut seen = BTreeSet::new();
+            for index in 0..code.threads.len() {
+                let mut noise = Thread::new(&code, index, 1, seed).noise;
+                for _ in 0..64 {
+                    pmu::read(&Counters::default(), 0, &mut noise);
+                    assert!(seen.insert(noise), "thread {index} of a run with seed {seed}");
+                }
+            }
+        }
     }
 }

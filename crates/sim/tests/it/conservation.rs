@@ -7,7 +7,7 @@ use crate::common::{compute, machine, play, policy, program, thread, with_costs,
 use evenkeel_model::{Instructions, Ns};
 use evenkeel_sim::{Ended, Options, Outcome, run};
 use evenkeel_workload::Op;
-use evenkeel_workload::program::{PhaseId, Spread, Work};
+use evenkeel_workload::program::{PhaseId, Queue, QueueId, Spread, Work};
 use proptest::prelude::*;
 
 /// `make test-full` sets EVENKEEL_SLOW.
@@ -96,4 +96,24 @@ fn a_program_gets_the_same_draws_under_every_policy() {
     };
     assert!(common::policies(&machine(2, 2)).all(|name| work(name, 7) == work("cfs", 7)));
     assert_ne!(work("cfs", 7), work("cfs", 8));
+}
+
+/// Also after them a thread's own draws are the same, however many items it has taken.
+#[test]
+fn an_item_of_a_queue_is_as_long_whichever_thread_takes_it() {
+    let shared = |spread| {
+        let varied = Op::Compute { phase: PhaseId(0), work: Work::Instructions(1_000_000), spread };
+        let ops = vec![Op::Drain { queue: QueueId(0), body: vec![varied.clone()] }, varied];
+        let mut p = program("p", (0..3).map(|i| thread(&format!("t{i}"), ops.clone())).collect());
+        p.queues.push(Queue { name: "q".into(), capacity: 40, filled: 40, producers: 0 });
+        workload(vec![p])
+    };
+    let play = |name: &str, big, seed, spread| {
+        let options = Options { seed, ..Options::default() };
+        play(&machine(big, 2), &shared(spread), name, &options).expect("runs")
+    };
+    let work = |name: &str, big, seed| play(name, big, seed, Spread::Uniform(0.5)).programs[0].instructions;
+    assert!(common::policies(&machine(1, 2)).all(|name| work(name, 1, 7) == work("cfs", 0, 7)));
+    assert_ne!(work("cfs", 1, 7), work("cfs", 1, 8));
+    assert!(play("cfs", 1, 7, Spread::Uniform(0.5)).drawn && !play("cfs", 1, 7, Spread::None).drawn);
 }

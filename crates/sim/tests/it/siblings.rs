@@ -1,11 +1,12 @@
 //! Hardware threads that share the pipelines of a core.
 
 use evenkeel_model::{Class, CoreId, Machine, Ns};
-use evenkeel_sim::{Options, Outcome};
+use evenkeel_sim::{Event, Observer, Options, Outcome};
 use evenkeel_workload::program::{PhaseId, SchedParams, Spread, Work};
 use evenkeel_workload::{Op, Thread};
+use proptest::prelude::*;
 
-use crate::common::{compute, machine, play, program, thread, with_memory_phase, workload};
+use crate::common::{compute, machine, play, policy, program, thread, with_memory_phase, workload};
 
 /// So many equal cores of two hardware threads, which get 1.25 times as much done as one.
 fn cores(count: u16) -> Machine {
@@ -101,5 +102,55 @@ fn a_core_that_goes_idle_takes_over_a_thread_that_shares_another_one() {
         let work = [("a", 10), ("b", 10), ("c", 30)];
         let threads = work.map(|(name, million)| thread(name, vec![compute(million)])).into();
         same(&run(&cores(2), policy, threads), &[13.75, 10.0, 33.75]);
+    }
+}
+
+/// The power that is shown, since when, and what has been used until then.
+#[derive(Default)]
+struct Shown(f64, Ns, f64);
+
+impl Observer for Shown {
+    fn observe(&mut self, at: Ns, event: &Event<'_>) {
+        if let Event::Power { power, .. } = event {
+            *self = Self(power.0, at, self.2 + self.0 * at.since(self.1).as_secs_f64());
+        }
+    }
+}
+
+/// For 5 ms both get 0.625 instructions a nanosecond done, then a alone gets 1 done for 6 ms.
+#[test]
+fn what_spins_or_is_switched_to_beside_another_uses_as_much_as_is_shown() {
+    let mut machine = cores(1);
+    machine.costs.context_switch = Ns::from_ms(1);
+    let spins = |name, ms, cpu| on(thread(name, vec![Op::Spin(Ns::from_ms(ms))]), cpu);
+    let workload = workload(vec![program("p", vec![spins("a", 10, 0), spins("b", 4, 1)])]);
+    let mut shown = Shown::default();
+    let outcome = evenkeel_sim::run(&machine, &workload, policy("cfs"), None, &Options::default(), &mut shown)
+        .unwrap_or_else(|error| panic!("{error}"));
+    same(&outcome, &[11.0, 5.0]);
+    let expected = 0.005 * (2.0 * 0.625 + 0.1) + 0.006 * (1.0 + 0.1);
+    assert!((outcome.energy.0 - expected).abs() < 1e-6, "{} instead of {expected} J", outcome.energy.0);
+    assert!((shown.2 - expected).abs() < 1e-6, "{} instead of {expected} J", shown.2);
+    assert_eq!(outcome.threads[1].instructions.0, 2_500_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
+
+    /// Whenever b begins or ends to run it is looked how far a is. Here that takes nothing from a.
+    #[test]
+    fn a_thread_takes_as_long_however_often_one_looks_how_far_it_is(
+        turns in prop::collection::vec((1..2_000u64, 1..20_000u64), 1..200),
+    ) {
+        let mut machine = cores(1);
+        machine.core_types[0].smt = 2.0;
+        let work = |phase, amount| Op::Compute { phase, work: Work::Instructions(amount), spread: Spread::None };
+        let a = || on(thread("a", vec![work(PhaseId(1), 100_000)]), 0);
+        let sleep = |span| Op::Sleep { span: Ns(span), spread: Spread::None };
+        let turn = |(amount, span)| [work(PhaseId(0), amount), sleep(span)];
+        let b = on(thread("b", turns.into_iter().flat_map(turn).collect()), 1);
+        let end = |threads| run(&machine, "cfs", threads).threads[0].exited.map_or(0, |at| at.0);
+        let (alone, beside) = (end(vec![a()]), end(vec![a(), b]));
+        prop_assert!(alone.abs_diff(beside) <= 1, "{} and {} ns", alone, beside);
     }
 }

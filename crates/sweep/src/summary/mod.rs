@@ -32,9 +32,12 @@ pub struct Summary {
     pub drawn: bool,
     /// The other policies.
     pub policies: Vec<PolicySummary>,
-    /// What has several values: workloads, machines, and what else was varied but for knobs of policies.
+    /// What has several values: workloads, machines, what else was varied but for knobs of policies, and core orders.
     pub varied: Vec<Varied>,
 }
+
+/// The name of core orders among what is varied: their column.
+const ORDER: &str = "order";
 
 /// Something that has several values.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,32 +102,22 @@ struct Axis {
     at: usize,
 }
 
+/// For each core order the sums of the logarithms of each block of seeds.
+type ByOrder = Vec<Vec<f64>>;
+
 impl Summary {
+    /// What came out in each core order, where there are several. Which one a machine has is not a matter of chance.
+    pub fn by_order(&self) -> Option<&Varied> {
+        self.varied.iter().find(|varied| varied.name == ORDER)
+    }
+
     /// Reads a table. Whatever its size, in memory are but sums for each value of what was varied.
     ///
     /// # Errors
     /// It cannot be read, or is none of a sweep, or there is no room for what is read in the folder for temporary files.
     pub fn read(table: &Path) -> Result<Self> {
         let mut reader = Reader::open(table)?;
-        let about = reader.about.clone();
-        let mut reading = Reading {
-            summary: Self {
-                baseline: about.policies.get(about.baseline).cloned().unwrap_or_default(),
-                cells: 0,
-                seeds: about.seeds,
-                failed: 0,
-                first_error: None,
-                drawn: false,
-                policies: Vec::new(),
-                varied: Vec::new(),
-            },
-            all: Tally::new(about.policies.len(), Blocks::of(about.seeds)),
-            axes: Vec::new(),
-            verdicts: vec![(0, 0); about.policies.len()],
-            about,
-            cell: None,
-            rows: Cell::default(),
-        };
+        let mut reading = Reading::of(reader.about.clone());
         let wrong = |error| Error::writing(&std::env::temp_dir())(error);
         while let Some((rows, varied)) = reader.rows_and_values()? {
             for (at, row) in rows.iter().enumerate() {
@@ -142,6 +135,8 @@ struct Reading {
     summary: Summary,
     all: Tally,
     axes: Vec<Axis>,
+    /// The core orders, all of which each cell has.
+    orders: Vec<(String, Tally)>,
     /// By policy: in how many cells it is better and worse.
     verdicts: Vec<(u64, u64)>,
     /// The present cell, and the metrics of its rows by their place in it.
@@ -150,6 +145,28 @@ struct Reading {
 }
 
 impl Reading {
+    fn of(about: About) -> Self {
+        Self {
+            summary: Summary {
+                baseline: about.policies.get(about.baseline).cloned().unwrap_or_default(),
+                cells: 0,
+                seeds: about.seeds,
+                failed: 0,
+                first_error: None,
+                drawn: false,
+                policies: Vec::new(),
+                varied: Vec::new(),
+            },
+            all: Tally::new(about.policies.len(), Blocks::of(about.seeds)),
+            axes: Vec::new(),
+            orders: Vec::new(),
+            verdicts: vec![(0, 0); about.policies.len()],
+            about,
+            cell: None,
+            rows: Cell::default(),
+        }
+    }
+
     fn row<'b>(&mut self, row: &'b Row, varied: impl Iterator<Item = (&'b str, &'b str)>) -> IoResult<()> {
         let in_cell = self.about.in_cell().max(1);
         let cell = row.run / in_cell;
@@ -159,6 +176,9 @@ impl Reading {
             let named = [("workload", row.workload.as_str()), ("machine", row.machine.as_str())];
             self.stand(named.into_iter().chain(varied));
             self.rows.clear()?;
+        }
+        if !self.orders.iter().any(|(order, _)| *order == row.order) {
+            self.orders.push((row.order.clone(), Tally::new(self.about.policies.len(), self.all.blocks)));
         }
         self.rows.set(row.run % in_cell, metrics(row))?;
         self.summary.drawn |= row.drawn == Some(true);
@@ -191,14 +211,17 @@ impl Reading {
         self.summary.cells += 1;
         let logs = self.logarithms()?;
         for (policy, of_policy) in logs.iter().enumerate() {
-            for (metric, logs) in of_policy.iter().enumerate() {
-                // What is missing in one seed is in the sum of its block.
-                if !logs.iter().all(|log| log.is_finite()) {
+            for (metric, by_order) in of_policy.iter().enumerate() {
+                let logs = over_orders(by_order);
+                if !complete(&logs) {
                     continue;
                 }
-                self.all.add(policy, metric, logs);
+                self.all.add(policy, metric, &logs);
                 for axis in &mut self.axes {
-                    axis.values[axis.at].1.add(policy, metric, logs);
+                    axis.values[axis.at].1.add(policy, metric, &logs);
+                }
+                for ((_, tally), logs) in self.orders.iter_mut().zip(by_order) {
+                    tally.add(policy, metric, logs);
                 }
                 let difference = self.all.blocks.difference(logs.iter().copied());
                 if let Some(difference) = difference.filter(|difference| metric == 0 && difference.is_clear()) {
@@ -210,12 +233,11 @@ impl Reading {
         Ok(())
     }
 
-    /// By policy, metric and block of seeds the sum of the logarithms of ratios to the baseline: for each seed the mean over core
-    /// orders.
-    fn logarithms(&mut self) -> IoResult<Vec<[Vec<f64>; METRICS]>> {
+    /// By policy, metric, core order and block of seeds the sum of the logarithms of ratios to the baseline.
+    fn logarithms(&mut self) -> IoResult<Vec<[ByOrder; METRICS]>> {
         let (blocks, orders, seeds) = (self.all.blocks, self.about.orders, self.about.seeds);
         let (policies, in_cell) = (self.about.policies.len(), self.about.in_cell());
-        let mut logs = vec![[const { Vec::new() }; METRICS]; policies];
+        let mut logs: Vec<[ByOrder; METRICS]> = vec![std::array::from_fn(|_| vec![Vec::new(); orders]); policies];
         for block in 0..blocks.blocks {
             let block = blocks.seeds(block);
             let mut of = |policy: usize| -> IoResult<Vec<_>> {
@@ -227,11 +249,10 @@ impl Reading {
             for (policy, logs) in logs.iter_mut().enumerate() {
                 let values = of(policy)?;
                 for (metric, logs) in logs.iter_mut().enumerate() {
-                    let log = |seed: usize| {
-                        let ratio = |order: usize| values[order][seed][metric] / baseline[order][seed][metric];
-                        (0..orders).map(|order| ratio(order).ln()).sum::<f64>() / orders as f64
-                    };
-                    logs.push((0..block.len()).map(log).sum());
+                    for (order, logs) in logs.iter_mut().enumerate() {
+                        let pairs = values[order].iter().zip(&baseline[order]);
+                        logs.push(pairs.map(|(value, baseline)| (value[metric] / baseline[metric]).ln()).sum());
+                    }
                 }
             }
         }
@@ -254,10 +275,62 @@ impl Reading {
             value: value.clone(),
             policies: others.iter().map(|policy| tally.effects(*policy)).collect(),
         };
-        let varied = self.axes.iter().filter(|axis| axis.values.len() > 1);
+        let axes = self.axes.iter().map(|axis| (axis.name.as_str(), &axis.values)).chain([(ORDER, &self.orders)]);
+        let varied = axes.filter(|(_, values)| values.len() > 1);
         self.summary.varied = varied
-            .map(|axis| Varied { name: axis.name.clone(), values: axis.values.iter().map(at).collect() })
+            .map(|(name, values)| Varied { name: name.to_owned(), values: values.iter().map(at).collect() })
             .collect();
         Ok(self.summary)
+    }
+}
+
+/// Of each block the mean over core orders, which are no chance.
+fn over_orders(by_order: &[Vec<f64>]) -> Vec<f64> {
+    let of = |block: usize| by_order.iter().map(|logs| logs[block]).sum::<f64>() / by_order.len() as f64;
+    (0..by_order.first().map_or(0, Vec::len)).map(of).collect()
+}
+
+/// Whether all seeds have a ratio: what one of them lacks is in the sum of its block.
+fn complete(logs: &[f64]) -> bool {
+    logs.iter().all(|log| log.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of cells of two policies, core orders and seeds each, whose runs have these H_ANTTs.
+    fn summary(h_antts: &[Option<f64>]) -> Summary {
+        let mut reading = Reading::of(About {
+            version: String::new(),
+            grid: String::new(),
+            inputs: String::new(),
+            runs: h_antts.len() as u64,
+            policies: ["cfs", "gts"].map(String::from).into(),
+            orders: 2,
+            seeds: 2,
+            baseline: 0,
+        });
+        for (run, h_antt) in h_antts.iter().enumerate() {
+            let row = Row {
+                run: run as u64,
+                workload: (run / 8).to_string(),
+                order: ["big-first", "little-first"][run / 2 % 2].into(),
+                h_antt: *h_antt,
+                ..Row::default()
+            };
+            reading.row(&row, std::iter::empty()).unwrap();
+        }
+        reading.end().unwrap()
+    }
+
+    #[test]
+    fn core_orders_are_told_apart_in_the_same_cells() {
+        let whole = [1.0, 1.0, 1.0, 1.0, 0.9, 0.9, 0.9, 0.9].map(Some);
+        let mut partly = [1.0, 1.0, 1.0, 1.0, 1.3, 1.3, 1.3, 1.3].map(Some);
+        partly[7] = None;
+        let (found, expected) = (summary(&[whole, partly].concat()), summary(&whole));
+        assert_eq!(found.by_order().unwrap(), expected.by_order().unwrap());
+        assert_eq!((found.cells, found.policies), (2, expected.policies));
     }
 }

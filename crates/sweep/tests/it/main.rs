@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod parts;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,8 +108,15 @@ fn a_merge_takes_no_other_table_away_and_none_that_is_at_work() {
     assert!(fs::read(&other).unwrap() == before);
     let journal = evenkeel_sweep::journal(&other);
     fs::write(&journal, "\"fresh\"\n").unwrap();
-    let error = merge(std::slice::from_ref(&one), &other, Merging { drop: true, ..Merging::default() }).unwrap_err();
-    assert!(error.to_string().contains("a sweep that is not at its end"), "{error}");
+    let link = folder.path().join("link.parquet");
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    for table in [&other, &link] {
+        let drop = Merging { drop: true, ..Merging::default() };
+        let error = merge(std::slice::from_ref(&one), table, drop).unwrap_err().to_string();
+        assert!(error.contains("other.parquet.journal: it has runs of a sweep that is not at its end"), "{error}");
+        assert!(fs::read(table).unwrap() == before);
+    }
+    fs::remove_file(link).unwrap();
     fs::remove_file(journal).unwrap();
     merge(std::slice::from_ref(&one), &other, Merging { drop: true, ..Merging::default() }).unwrap();
     assert!(fs::read(&other).unwrap() == fs::read(&path).unwrap());
@@ -306,13 +315,23 @@ fn a_summary_is_what_a_comparison_finds() {
     }
     // What has one value only is no question.
     let names: Vec<&str> = summary.varied.iter().map(|varied| varied.name.as_str()).collect();
-    assert_eq!(names, ["workload", "machine"]);
+    assert_eq!(names, ["workload", "machine", "order"]);
     let of_radix = &summary.varied[0].values[0];
     assert_eq!(of_radix.value, "radix");
     let cells = compared.cells.iter().filter(|cell| cell.workload == "radix");
     let ratios = cells.map(|cell| 1.0 + cell.difference(0, compared.baseline, |run| run.h_antt).unwrap().value);
     let mean = ratios.clone().product::<f64>().powf(1.0 / ratios.count() as f64) - 1.0;
     assert!((of_radix.policies[0].h_antt.unwrap().value - mean).abs() < 1e-9, "cfs against gts");
+    let by_order = &summary.by_order().unwrap().values;
+    assert_eq!(by_order.iter().map(|at| at.value.as_str()).collect::<Vec<_>>(), ["big-first", "little-first"]);
+    for (order, at) in by_order.iter().enumerate() {
+        for (effects, policy) in at.policies.iter().zip(compared.others()) {
+            let found = effects.h_antt.unwrap();
+            let expected = compared.effect(None, Some(order), policy, |run| run.h_antt).unwrap();
+            assert!((found.value - expected.value).abs() < 1e-9);
+            assert!((found.interval.unwrap().0 - expected.interval.unwrap().0).abs() < 1e-9);
+        }
+    }
 }
 
 #[test]
@@ -495,93 +514,4 @@ fn a_file_that_changes_meanwhile_and_parts_of_other_files_are_no_results() {
     run(&grid(&text), &Request::into(&path));
     let error = merge(&[path, other], &folder.path().join("all.parquet"), Merging::default()).unwrap_err().to_string();
     assert!(error.contains("what their grids name differs"), "{error}");
-}
-
-#[test]
-fn each_part_has_a_file_of_its_own() {
-    let (_folder, path) = table();
-    let part = |grid: &Grid, text: &str, fresh, drop| {
-        let shard = text.parse().unwrap();
-        sweep(grid, &Request { shard, fresh, drop, ..Request::into(&path) }, &Control::default())
-    };
-    part(&grid(GRID), "1/2", false, false).unwrap();
-    let before = fs::read(&path).unwrap();
-    for text in [GRID.to_owned(), format!("{GRID}# The same runs.\n")] {
-        for (fresh, drop) in [(false, false), (false, true), (true, false)] {
-            let error = part(&grid(&text), "2/2", fresh, drop).unwrap_err();
-            assert!(matches!(error, Error::OtherShard { .. }), "{error}");
-            assert!(fs::read(&path).unwrap() == before);
-        }
-    }
-    assert_eq!(part(&grid(GRID), "2/2", true, true).unwrap().computed, RUNS / 2, "as it was asked for");
-}
-
-#[test]
-fn parts_of_a_grid_that_has_grown_leave_to_each_other_what_is_theirs() {
-    let (folder, whole) = table();
-    let (small, large) = (grid(&GRID.replace("\"2B2S\", \"4B4S\"", "\"2B2S\"")), grid(GRID));
-    let parts = ["1", "2", "3"].map(|number| folder.path().join(number));
-    let part = |grid: &Grid, number: usize, drop| {
-        let shard = format!("{number}/3").parse().unwrap();
-        let request = Request { shard, drop, ..Request::into(&parts[number - 1]) };
-        let already = evenkeel_sweep::already(grid, &request, evenkeel_sim::MAX_EVENTS);
-        let swept = sweep(grid, &request, &Control::default());
-        assert_eq!(already.is_ok(), swept.is_ok());
-        swept
-    };
-    let computed = |grid: &Grid, drop| (1..=3).map(|number| part(grid, number, drop).unwrap().computed).sum::<u64>();
-    assert_eq!(computed(&small, false), RUNS / 2);
-    let before = fs::read(&parts[0]).unwrap();
-    let error = part(&large, 1, false).unwrap_err();
-    assert!(matches!(error, Error::DealtAnew { runs: 1.., .. }), "{error}");
-    assert!(fs::read(&parts[0]).unwrap() == before);
-    // Each takes its own from what all have done: no run is done again.
-    merge(&parts, &whole, Merging::default()).unwrap();
-    for part in &parts {
-        fs::copy(&whole, part).unwrap();
-    }
-    assert_eq!(computed(&large, true), RUNS / 2);
-    merge(&parts, &whole, Merging { drop: true, ..Merging::default() }).unwrap();
-    let (_other, fresh) = table();
-    run(&large, &Request::into(&fresh));
-    assert!(fs::read(&whole).unwrap() == fs::read(&fresh).unwrap());
-}
-
-#[test]
-fn a_journal_of_a_grid_that_has_grown_is_told_from_that_of_another_part() {
-    let (folder, path) = table();
-    run(&grid(&GRID.replace("seeds = 3", "seeds = 2")), &Request::into(&path));
-    let (same, grown) = (grid(GRID), grid(&GRID.replace("seeds = 3", "seeds = 4")));
-    let done = stopped_after(1, &same, &Request::into(&path));
-    fs::remove_file(&path).unwrap();
-    let part = |grid: &Grid, drop| {
-        let request = Request { shard: "2/2".parse().unwrap(), drop, ..Request::into(&path) };
-        sweep(grid, &request, &Control::default())
-    };
-    let error = part(&same, true).unwrap_err();
-    assert!(matches!(error, Error::OtherShard { .. }), "{error}");
-    let error = part(&grown, false).unwrap_err();
-    assert!(matches!(error, Error::DealtAnew { runs, .. } if runs < done), "{error}");
-    assert_eq!(names(folder.path()), ["out.parquet.journal"]);
-    let Done { runs, computed, .. } = part(&grown, true).unwrap();
-    assert!((1..runs).contains(&computed), "{computed} of {runs}");
-}
-
-/// A policy more leaves the runs of the first workload on the first machine their numbers.
-#[test]
-fn a_journal_says_that_its_grid_had_other_runs() {
-    let (_folder, path) = table();
-    let control = Control { progress: &Intrudes(&path), ..Control::default() };
-    sweep(&grid(SMALL), &Request::into(&path), &control).unwrap_err();
-    fs::remove_file(&path).unwrap();
-    let part = |text: &str, drop| {
-        let request = Request { shard: "2/2".parse().unwrap(), drop, ..Request::into(&path) };
-        sweep(&grid(text), &request, &Control::default())
-    };
-    let error = part(SMALL, true).unwrap_err();
-    assert!(matches!(error, Error::OtherShard { .. }), "{error}");
-    let grown = SMALL.replace("\"gts\"", "\"gts\", \"eevdf\"");
-    let error = part(&grown, false).unwrap_err();
-    assert!(matches!(error, Error::DealtAnew { .. }), "{error}");
-    part(&grown, true).unwrap();
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod fits;
 mod input;
 
 use std::ffi::OsStr;
@@ -17,6 +18,7 @@ use headless_chrome::{Browser as Chromium, LaunchOptions, Tab};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use fits::fits;
 /// What eyes may lack.
 pub use headless_chrome::protocol::cdp::Emulation::SetEmulatedVisionDeficiencyTypeOption as Deficiency;
 

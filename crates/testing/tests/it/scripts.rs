@@ -270,19 +270,30 @@ fn a_qemu_that_cannot_run_is_none() {
 #[test]
 fn crates_are_listed_of_the_command_and_of_the_python_package() {
     let checkout = checkout(&["scripts/sbom", "Cargo.toml", "crates/cli/Cargo.toml", "crates/python/Cargo.toml"]);
-    let programs = Programs::none();
-    programs.add("git", "echo 0");
-    programs.add("rustc", "echo host: m68k");
-    let lists = "echo '\"purl\": \"pkg:cargo/a\"' | tee crates/cli/evenkeel_bin.cdx.json >crates/python/_native_cdylib.cdx.json";
-    programs.add("cargo-cyclonedx", lists);
     let tools = checkout.path().join("target/tools/bin");
     fs::create_dir_all(&tools).unwrap();
-    symlink(programs.path("cargo-cyclonedx"), tools.join("cargo-cyclonedx")).unwrap();
-    let sbom = programs.before_others("bash").arg(checkout.path().join("scripts/sbom")).output();
+    let listed = |hashes: &str| {
+        let programs = Programs::none();
+        programs.add("git", "echo 0");
+        programs.add("rustc", "echo host: m68k");
+        let of = format!(
+            r#"[{{"name": "a", "bom-ref": "registry+a", "version": "1", "licenses": [{{}}], "hashes": {hashes}}}]"#
+        );
+        let lists = format!(
+            "echo '{{\"components\": {of}}}' | tee crates/cli/evenkeel_bin.cdx.json >crates/python/_native_cdylib.cdx.json"
+        );
+        programs.add("cargo-cyclonedx", &lists);
+        let tool = tools.join("cargo-cyclonedx");
+        let _ = fs::remove_file(&tool);
+        symlink(programs.path("cargo-cyclonedx"), tool).unwrap();
+        said(&programs.before_others("bash").arg(checkout.path().join("scripts/sbom")).output().unwrap())
+    };
     let version = env!("CARGO_PKG_VERSION");
     let file = |name: &str| format!("out/sbom/{name}-{version}.cdx.json: 1 crates\n");
-    assert_eq!(said(&sbom.unwrap()), (Some(0), file("evenkeel") + &file("evenkeel-python")));
+    assert_eq!(listed("[{}]"), (Some(0), file("evenkeel") + &file("evenkeel-python")));
     assert!(!checkout.path().join("crates/python/_native_cdylib.cdx.json").exists());
+    let (code, text) = listed("[]");
+    assert!(code == Some(1) && text.ends_with("lacks a version, licence or checksum: a\n"), "{code:?} {text}");
 }
 
 #[test]
@@ -313,10 +324,12 @@ fn fuzzing_of_nothing_does_not_pass() {
 
 #[test]
 fn ci_requires_all_that_a_machine_can_be_made_to_have() {
-    // By its size, its kernel, time, or files that are not ours.
+    // By its size, its kernel, its user's shell, time, or files that are not ours.
     let others = [
         "three_cpus",
         "programs_of_32_bits",
+        "zsh",
+        "fish",
         "slow",
         "rt_app_files",
         "library_calls",

@@ -134,6 +134,35 @@ fn a_thread_that_takes_part_in_a_loop_starts_once() {
     }
 }
 
+/// However many threads drain a queue, one gets each item.
+#[test]
+fn a_thread_that_is_spawned_for_an_item_starts_as_often_as_there_are_items() {
+    let text = |head: &str, verb: &str| {
+        format!(
+            "[[program]]\nname = \"p\"\nphases.x = {{ ilp = 2.0 }}\n{head}\n\
+             [[program.threads]]\nname = \"main\"\ncount = 2\n\
+             do = [{{ {verb}, do = [{{ spawn = \"team\" }}, {{ join = \"team\" }}] }}]\n\
+             [[program.threads]]\nname = \"team\"\ncount = 4\nstart = \"spawned\"\n\
+             do = [{{ loop = \"rows\", do = [{{ compute = \"1 Minst\" }}] }}]\n"
+        )
+    };
+    let of_loop = |items| text(&format!("loops = {{ rows = 40, go = {items} }}"), "loop = \"go\"");
+    let of_queue = |items| {
+        let head = format!(
+            "loops = {{ rows = 40 }}\nqueues = {{ go = 8 }}\n[[program.threads]]\nname = \"source\"\n\
+             do = [{{ repeat = {items}, do = [{{ put = \"go\" }}] }}, {{ close = \"go\" }}]"
+        );
+        text(&head, "drain = \"go\"")
+    };
+    for once in [of_loop(1), of_queue(1)] {
+        assert_eq!(one(&once, None).threads.iter().filter(|thread| thread.name.starts_with("team")).count(), 4);
+    }
+    for again in [of_loop(2), of_queue(2)] {
+        let expected = "w.toml:1: p: thread team-0 starts again, but loop rows has no iterations left by then";
+        assert!(complaint(&again).starts_with(expected), "{}", complaint(&again));
+    }
+}
+
 #[test]
 fn a_taper_shrinks_the_rounds() {
     let p = one(&three("", "{ repeat = 4, do = [{ compute = \"1600 inst\", taper = 2 }] }"), None);

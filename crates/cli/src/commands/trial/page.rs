@@ -99,6 +99,7 @@ mod tests {
 
     use evenkeel_linux::trial::{Measured, Rules, Trial};
     use evenkeel_model::Ns;
+    use evenkeel_report::table::Stream;
 
     use super::super::Scheduler;
     use super::*;
@@ -118,7 +119,8 @@ mod tests {
         let others = (1..N).map(|_| Scheduler::new(&["run", "--policy", "pfs"], &[]));
         let schedulers: Vec<Scheduler> = std::iter::once(stock).chain(others).collect();
         let command: Vec<OsString> = ["./app", "<b>"].map(OsString::from).into();
-        page(&Report { asked: "evenkeel try", command: &command, schedulers: &schedulers, trial: &trial, rules })
+        let (asked, to) = ("evenkeel try", Stream::Output);
+        page(&Report { asked, command: &command, schedulers: &schedulers, trial: &trial, rules, to })
     }
 
     #[test]
@@ -151,6 +153,14 @@ mod tests {
         let whiskers: Vec<&str> = texts.filter_map(|text| text.split('>').next()).collect();
         assert_eq!(whiskers.len(), 8, "{page}");
         assert_eq!(whiskers[..4], whiskers[4..]);
+    }
+
+    #[test]
+    fn it_fits_desks_and_phones() {
+        if !evenkeel_testing::skips(&[&evenkeel_testing::needs::chromium]) {
+            let rounds = [[2.0, 1.0, 1.6], [2.0, 1.02, 1.5], [2.0, 0.98, 1.7], [2.0, 1.0, 1.6]];
+            evenkeel_testing::browser::fits("try", &page_of(&rounds, Some([10.0; 3])));
+        }
     }
 
     #[test]

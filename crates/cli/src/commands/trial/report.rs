@@ -6,7 +6,7 @@ use anyhow::Result;
 use evenkeel_experiment::Spread;
 use evenkeel_linux::quote;
 use evenkeel_linux::trial::{Measured, Rules, STOCK, Trial, Verdict};
-use evenkeel_report::table;
+use evenkeel_report::table::{self, Stream};
 
 use super::Scheduler;
 use crate::args::Format;
@@ -24,6 +24,8 @@ pub struct Report<'a> {
     pub trial: &'a Trial,
     /// How long it could have gone on.
     pub rules: Rules,
+    /// Where it is written.
+    pub to: Stream,
 }
 
 /// The words that run a program under a scheduler, as one types them.
@@ -170,7 +172,7 @@ impl Report<'_> {
     }
 
     fn table(&self) -> String {
-        let mut rows = table::new(&self.columns());
+        let mut rows = table::on(self.to, &self.columns());
         for one in STOCK..self.schedulers.len() {
             rows.add_row(self.row(one));
         }

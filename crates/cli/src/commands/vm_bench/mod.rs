@@ -15,7 +15,7 @@ use evenkeel_linux::vm::{self, kernel};
 use evenkeel_model::Ns;
 use indicatif::ProgressBar;
 
-use super::vm::{inside, under};
+use super::vm::{inside, machine, under};
 use crate::args::{self, Format, Peer, VmBench};
 use crate::failed::Unprinted;
 use crate::files::{Target, Unwritten};
@@ -24,9 +24,7 @@ use crate::{catalog, messages, page, progress, terminal};
 /// Runs the command.
 pub fn run(args: &VmBench) -> Result<String> {
     let html = Target::open_some(args.html.as_ref())?;
-    let specs = args.machine.iter().map(|word| word.parse().map_err(anyhow::Error::msg));
-    let specs = specs.collect::<Result<Vec<Spec>>>()?;
-    once(specs.iter().map(ToString::to_string))?;
+    let specs = machines(args)?;
     let benches = chosen(args)?;
     once(benches.iter().map(|bench| bench.name.clone()))?;
     let mut command = Command::new(args)?;
@@ -60,6 +58,12 @@ pub fn run(args: &VmBench) -> Result<String> {
         Format::Json => report::json(&command.machines)?,
     };
     Ok(Unwritten::report(written, text)?)
+}
+
+fn machines(args: &VmBench) -> Result<Vec<Spec>> {
+    let specs = args.machine.iter().map(|word| machine(word)).collect::<Result<Vec<_>>>()?;
+    once(specs.iter().map(ToString::to_string))?;
+    Ok(specs)
 }
 
 fn chosen(args: &VmBench) -> Result<Vec<Bench>> {
@@ -296,11 +300,12 @@ mod tests {
     fn what_does_not_exist_is_one_error() {
         let error = |words: &[&str]| {
             let args = parsed(words);
-            let failed = chosen(&args).map(drop).and(schedulers(&args).map(drop));
+            let failed = machines(&args).map(drop).and(chosen(&args).map(drop)).and(schedulers(&args).map(drop));
             failed.and(Command::new(&args).map(drop)).unwrap_err().to_string()
         };
         for (words, expected) in [
-            (&["--programs", "equal,fast"][..], "fast"),
+            (&["--machine", "2B2S:3,255B1S"][..], "\"255B1S\": a guest has at most 255 cores"),
+            (&["--programs", "equal,fast"], "fast"),
             (&["--programs", "equal+equal"], "only once"),
             (&["--policy", "fast"], "fast"),
             (&["--policy", "pfs,pfs"], "run pfs: named twice"),

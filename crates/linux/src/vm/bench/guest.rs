@@ -18,7 +18,7 @@ use crate::vm::{self, Accelerator, Job, Options, Shares, Stream, Vm};
 
 /// A run that takes so much longer than the ideal has hung.
 const PATIENCE: f64 = 20.0;
-/// But a little core takes its ratio times as long for its part, and may have so much more to do than that.
+/// But a little core takes its ratio times as long for what a thread has to do, which may be so much more than its part.
 const ON_LITTLE: f64 = 2.0;
 /// How long another program's scheduler may take to load: an emulated kernel checks scx_lavd for more than a minute.
 const LOAD: f64 = 240.0;
@@ -66,7 +66,7 @@ impl<'a> Guest<'a> {
         let line = format!("{bound}{}; {}", self.line(&bench, rate / WARM_UP), self.line(&bench, rate));
         // One core does what is meant for all, and takes as many times as long.
         let more = core.map_or(0.0, |_| self.plan.seconds * self.spec.capacity() * PATIENCE);
-        let output = self.measure_for(more, &bench.name, &shell(&line), caller)?;
+        let output = self.measure_for(self.part(&bench), more, &bench.name, &shell(&line), caller)?;
         Ok(output.time(member.program)? / self.steps(rate, &bench) as f64)
     }
 
@@ -91,7 +91,7 @@ impl<'a> Guest<'a> {
     ) -> Result<Vec<Vec<Played>>, C::Error> {
         let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
         let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
-        self.measure(&format!("{} recorded", bench.name), &command, caller)?;
+        self.measure_for(self.part(bench), 0.0, &format!("{} recorded", bench.name), &command, caller)?;
         let emulated = self.vm.as_ref().is_none_or(|vm| vm.accelerator() == Accelerator::Tcg);
         let schedulers: Vec<_> =
             schedulers.iter().map(|scheduler| (*scheduler, switches.get(scheduler).copied())).collect();
@@ -112,7 +112,12 @@ impl<'a> Guest<'a> {
             command = caller.under(&self.spec, scheduler, &command)?;
         }
         let what = format!("{} under {scheduler}", bench.name);
-        self.measure_for(if scheduler.host == Host::Peer { LOAD } else { 0.0 }, &what, &command, caller)
+        let more = if scheduler.host == Host::Peer { LOAD } else { 0.0 };
+        self.measure_for(self.part(bench), more, &what, &command, caller)
+    }
+
+    fn part(&self, bench: &Bench) -> f64 {
+        largest_part(bench, &self.spec)
     }
 
     /// Millions of steps for each program of a bench, so that all together take the wanted time at best.
@@ -142,18 +147,19 @@ impl<'a> Guest<'a> {
 
     /// Runs a command, which is `what` for people, and again in a new guest if this one dies.
     fn measure<C: Caller>(&mut self, what: &str, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
-        self.measure_for(0.0, what, command, caller)
+        self.measure_for(1.0, 0.0, what, command, caller)
     }
 
-    /// The same for a command that takes so many seconds before it begins.
+    /// The same for a command of which a thread has this part to do, and that takes so many seconds before it begins.
     fn measure_for<C: Caller>(
         &mut self,
+        part: f64,
         more: f64,
         what: &str,
         command: &[String],
         caller: &mut C,
     ) -> Result<Output, C::Error> {
-        let timeout = timeout(self.plan.seconds, &self.spec, more);
+        let timeout = timeout(self.plan.seconds, &self.spec, part, more);
         let mut boots = 0;
         loop {
             boots += 1;
@@ -211,9 +217,18 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// How long a run may take that is done within so many seconds at best, and so much `more` for what else belongs to it.
-fn timeout(seconds: f64, spec: &Spec, more: f64) -> Ns {
-    let patience = PATIENCE.max(ON_LITTLE * spec.ratio);
+/// How many times what a big core does in the seconds of a run the thread has to do that has most: each program of a mix has
+/// as much to do, whatever the number of its threads.
+fn largest_part(bench: &Bench, spec: &Spec) -> f64 {
+    let capacity = spec.capacity_of(bench.uses(spec));
+    let fewest = bench.members.iter().map(|member| member.threads(spec)).min().unwrap_or(1);
+    capacity / (bench.members.len() as f64 * f64::from(fewest))
+}
+
+/// How long a run may take that is done within so many seconds at best, of which a thread has this part to do, and so much `more` for
+/// what else belongs to it.
+fn timeout(seconds: f64, spec: &Spec, part: f64, more: f64) -> Ns {
+    let patience = PATIENCE.max(ON_LITTLE * part.max(1.0) * spec.ratio);
     Ns((((seconds + 1.0) * patience + more) * 1e9) as u64)
 }
 
@@ -235,10 +250,19 @@ mod tests {
 
     #[test]
     fn a_run_on_a_slow_little_core_has_not_hung() {
-        let limit = |machine: &str| timeout(2.0, &machine.parse().unwrap(), 0.0);
+        let limit = |machine: &str| timeout(2.0, &machine.parse().unwrap(), 1.0, 0.0);
         assert_eq!(limit("2B2S:3"), Ns::from_secs(60));
         // A thread's fourth of all of the work, or the only thread's, and a tenth before it, take this long there.
         assert!(limit("2B2S:60") > Ns::from_secs(68) && limit("1B1S:100") > Ns::from_secs(220));
+    }
+
+    #[test]
+    fn a_program_of_one_thread_in_a_mix_has_not_hung_on_a_little_core() {
+        let spec: Spec = "8B8S:60".parse().unwrap();
+        let part = |name: &str| largest_part(&Bench::named(name).unwrap(), &spec);
+        // Half of what six big cores do, and a tenth before it.
+        assert_eq!((part("locks:5+equal:1"), part("equal:1")), (3.0, 1.0));
+        assert!(timeout(2.0, &spec, 3.0, 0.0) > Ns::from_secs(396));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 /** The bytes of such a text. */
 async function inflate(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const packed = new Uint8Array(letters.length);
+  // `Uint8Array.from` would make a list of letters first, of a million spans some ten millions.
+  for (let at = 0; at < letters.length; at++) packed[at] = letters.charCodeAt(at);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -71,7 +74,7 @@ async function stepsOf({ name, unit, scale, count, columns }) {
 const LABELS = ["", "big", "little", "critical"];
 const KEPT = ["", "kept to big cores", "kept to little cores", "kept to some cores"];
 
-/** What was thought of each of so many threads: lists of moments, each with a text. */
+/** What was thought of each of so many threads: lists of moments. */
 async function judgedOf({ count, columns }, threads) {
   const read = new Columns(await inflate(columns));
   const at = read.rising(count);
@@ -79,9 +82,13 @@ async function judgedOf({ count, columns }, threads) {
   const [label, speedup, kept] = [0, 1, 2].map(() => read.numbers(count, Uint32Array));
   const judged = Array.from({ length: threads }, () => []);
   for (let row = 0; row < count; row++) {
-    const faster = speedup[row] ? `predicted ${(speedup[row] / 100).toFixed(2)} times as fast on a big core` : "";
-    const text = [LABELS[label[row]], faster, KEPT[kept[row]]].filter(Boolean).join(", ");
-    judged[thread[row]].push({ at: at[row], text });
+    judged[thread[row]].push({ at: at[row], label: label[row], speedup: speedup[row], kept: kept[row] });
   }
   return judged;
+}
+
+/** What was thought at such a moment, as a text: of many moments a reader asks for few. */
+function thoughtOf({ label, speedup, kept }) {
+  const faster = speedup ? `predicted ${(speedup / 100).toFixed(2)} times as fast on a big core` : "";
+  return [LABELS[label], faster, KEPT[kept]].filter(Boolean).join(", ");
 }

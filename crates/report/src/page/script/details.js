@@ -13,7 +13,8 @@ function facts(run, id) {
   if (run.reasons[spans.why[id]]) result.push(["then", run.reasons[spans.why[id]]]);
   const thread = spans.thread[id];
   const judged = run.judgedAt(thread, spans.from[id]);
-  if (judged?.text) result.push(["label", `${judged.text}, since ${moment(judged.at, 1000)}`]);
+  const thought = judged && thoughtOf(judged);
+  if (thought) result.push(["label", `${thought}, since ${moment(judged.at, 1000)}`]);
   return [...result, ...(run.threads[thread].facts ?? [])];
 }
 

@@ -42,6 +42,12 @@ function layout(runs, mode) {
   return { items, height: y };
 }
 
+/** Whether something of an item is in view. */
+function isSeen(item, view, height) {
+  const y = item.y - view.top;
+  return y + item.height >= AXIS && y <= height;
+}
+
 /** How light a colour such as #0072b2 is, from 0 to 1 (WCAG's relative luminance). */
 function lightness(colour) {
   const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
@@ -87,8 +93,8 @@ function draw(pen, { items }, view, width, height) {
   pen.rect(0, 0, width, height, colours.paper);
   pen.clip(0, AXIS, width, height - AXIS);
   for (const item of items) {
+    if (!isSeen(item, view, height)) continue;
     const y = item.y - view.top;
-    if (y + item.height < AXIS || y > height) continue;
     if (item.kind === "title") {
       pen.text(item.text, 0, y + item.height / 2, colours.ink, { bold: true, room: width });
       continue;
@@ -114,9 +120,9 @@ function draw(pen, { items }, view, width, height) {
 /** The threads that others have stepped back for. */
 function drawWanted(pen, items, box, view, height, colours) {
   for (const item of items) {
-    const y = item.y - view.top;
-    if (item.kind !== "lane" || y + item.height < AXIS || y > height) continue;
-    drawRow(pen, item, item.run.wanted(item, view.mode), y, box, view, colours, 1);
+    if (item.kind !== "lane" || !isSeen(item, view, height)) continue;
+    const row = item.run.wanted(item, view.mode);
+    if (row) drawRow(pen, item, row, item.y - view.top, box, view, colours, 1);
   }
   pen.lay();
 }

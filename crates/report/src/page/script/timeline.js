@@ -2,6 +2,8 @@
 
 /** Not higher than this for fingers: a canvas takes memory. */
 const TALLEST = 2500;
+/** A frame looks for threads in no more spans than this, but in one lane at least: the next frame has the others. */
+const SOUGHT = 2 ** 16;
 /** How many times more dots than pixels paper has, as far as a reader sees. */
 const FINER = 2;
 
@@ -14,11 +16,12 @@ class Run {
     run.tracks = await Promise.all(data.tracks.map(stepsOf));
     run.programs = [...new Set(run.threads.map((thread) => thread.program))];
     const { thread, core, ready } = run.spans;
-    const hues = (key, of) => new Uint8Array(run.spans.count).map((_, id) => of(key[id]));
-    run.byCore = rows(run.spans, core, run.cores.length, hues(thread, (thread) => run.colourOf(run.threads[thread].group)), null);
-    run.byThread = rows(run.spans, thread, run.threads.length, hues(core, (core) => run.cores[core].colour), ready);
+    const hues = (key, colours) => new Uint8Array(run.spans.count).map((_, id) => colours[key[id]]);
+    run.byCore = rows(run.spans, core, run.cores.length, hues(thread, run.threads.map(({ group }) => run.colourOf(group))), null);
+    run.byThread = rows(run.spans, thread, run.threads.length, hues(core, run.cores.map(({ colour }) => colour)), ready);
     run.order = run.threads.map((_, thread) => thread).filter((thread) => run.byThread[thread].ids.length > 0);
-    run.order.sort((a, b) => run.programs.indexOf(run.threads[a].program) - run.programs.indexOf(run.threads[b].program) || a - b);
+    const places = new Map(run.programs.map((program, place) => [program, place]));
+    run.order.sort((a, b) => places.get(run.threads[a].program) - places.get(run.threads[b].program) || a - b);
     return run;
   }
 
@@ -48,19 +51,22 @@ class Run {
     return other !== undefined && this.spans.from[other] <= woken && woken <= this.spans.to[other] ? other : null;
   }
 
-  /** Of the threads that are looked for, those of a lane. */
-  wanted(item, mode) {
-    const rows = mode === "cores" ? this.wantedByCore : this.wantedByThread;
-    return rows[item.lane];
+  /** Of a lane what the threads that are looked for have; undefined where they have nothing, and until it has been looked for. */
+  wanted({ lane, row }, mode) {
+    if (mode === "cores") return this.found[lane];
+    return this.sought[lane] ? row : undefined;
   }
 
-  /** Looks for threads. */
+  /** Looks for threads; for their spans on a core, `look` does. Returns how many there are. */
   want(is) {
-    const wanted = this.threads.map((_, thread) => is(this.nameOf(thread)));
-    const only = (row) => row.only((id) => wanted[this.spans.thread[id]]);
-    this.wantedByCore = this.byCore.map(only);
-    this.wantedByThread = this.byThread.map(only);
-    return wanted.filter(Boolean).length;
+    this.sought = this.threads.map((_, thread) => is(this.nameOf(thread)));
+    /** By core. */
+    this.found = [];
+    return this.sought.filter(Boolean).length;
+  }
+
+  look(core) {
+    this.found[core] = this.byCore[core].only((id) => this.sought[this.spans.thread[id]]);
   }
 }
 
@@ -199,9 +205,27 @@ class Timeline {
     this.drawing = null;
     const { pen } = this;
     const ratio = this.printed ? Math.min(FINER, LONGEST / Math.max(this.width, this.height)) : undefined;
-    draw(pen, this.layout, this.view, ...pen.begin(this.width, this.height, this.pixels, ratio));
+    const [width, height] = pen.begin(this.width, this.height, this.pixels, ratio);
+    const looked = this.look(this.view, height, this.printed ? Infinity : SOUGHT);
+    draw(pen, this.layout, this.view, width, height);
+    // There may be more to look through.
+    if (looked) this.redraw();
     // For those who hold the drawing against what it should be.
-    Object.assign(this.figure.dataset, { from: this.view.from, to: this.view.to, mode: this.view.mode, drawn: pen.count });
+    Object.assign(this.figure.dataset, { from: this.view.from, to: this.view.to, mode: this.view.mode, drawn: pen.count, looked });
+  }
+
+  /** Looks through cores in view for threads that are looked for: no more spans than `most`, but one core at least. Returns how many spans. */
+  look(view, height, most) {
+    let looked = 0;
+    if (!view.wanted || view.mode !== "cores") return looked;
+    for (const item of this.layout.items) {
+      if (item.kind !== "lane" || !isSeen(item, view, height) || item.run.found[item.lane]) continue;
+      const count = item.row.ids.length;
+      if (looked && looked + count > most) break;
+      item.run.look(item.lane);
+      looked += count;
+    }
+    return looked;
   }
 
   /** Draws what goes to paper, which does not scroll: all lanes, at once. */
@@ -295,7 +319,9 @@ class Timeline {
   /** Threads whose names hold a text come to the fore. Returns how many there are. */
   find(text) {
     const wanted = text.trim().toLowerCase();
-    const found = this.runs.reduce((sum, run) => sum + run.want((name) => name.toLowerCase().includes(wanted)), 0);
+    const want = (run) => run.want((name) => name.toLowerCase().includes(wanted));
+    // An empty text is in all names, but nothing is looked for.
+    const found = wanted ? this.runs.reduce((sum, run) => sum + want(run), 0) : 0;
     this.show({ wanted: wanted || null });
     return found;
   }
@@ -311,7 +337,9 @@ class Timeline {
   svg() {
     const [width, height] = [1000, this.layout.height];
     const pen = new SvgPen(width, height);
-    draw(pen, this.layout, { ...this.view, top: 0, margin: 116 }, width, height);
+    const view = { ...this.view, top: 0, margin: 116 };
+    this.look(view, height, Infinity);
+    draw(pen, this.layout, view, width, height);
     return pen.document();
   }
 }

@@ -26,6 +26,14 @@ static __u32 taken[MAX_CPUS];
 /* Where late cores search first: after the queue that each has last taken from, so that all have their turn. */
 static __u32 first_queue[MAX_CPUS];
 
+static void give_up_all_bound(__s32 cpu)
+{
+	int queue;
+
+	bpf_for(queue, 0, QUEUES)
+		give_up_bound(queue, cpu);
+}
+
 /* What became of an assignment: its thread is there, waits nowhere, or may not run there. */
 enum delivered { MOVED, ABSENT, KEPT };
 

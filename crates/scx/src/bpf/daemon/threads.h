@@ -12,6 +12,19 @@ static __always_inline bool is_chosen(__u32 cpu)
 	return machine[cpu / 64 & (MAX_CPUS / 64 - 1)] >> (cpu % 64) & 1;
 }
 
+static bool may_go_on(struct task_struct *p)
+{
+	__u32 cpu, cpus = scx_bpf_nr_cpu_ids();
+	bool may = false;
+
+	bpf_for(cpu, 0, cpus) {
+		may = is_on(cpu) && is_chosen(cpu) && may_use(p, cpu);
+		if (may)
+			break;
+	}
+	return may;
+}
+
 /* What this part knows of a thread. */
 struct thread {
 	/* Its number, as the process was told. */

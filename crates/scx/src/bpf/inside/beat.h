@@ -34,6 +34,7 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 	if (gives_up(now))
 		return 0;
 	clock_ahead = now - NOW;
+	give_up_closing();
 	bpf_for(core, 0, machine.cores) {
 		if (reads_usage)
 			note_use(core, NOW);

@@ -33,6 +33,29 @@ static __always_inline void wait_for(struct task_struct *p, __u32 core, __s64 vr
 		scx_bpf_dsq_insert_vtime(p, core, SLICE, vruntime, flags);
 }
 
+static bool may_go_on(struct task_struct *p)
+{
+	__u32 core, slot = slot_of(p);
+	bool may = false;
+
+	bpf_for(core, 0, machine.cores) {
+		may = may_run_on(slot, core) && may_use(p, cpu_of(core));
+		if (may)
+			break;
+	}
+	return may;
+}
+
+static void give_up_all_bound(__s32 cpu)
+{
+	__u32 core = core_of(cpu);
+
+	if (core == NO_CORE)
+		return;
+	give_up_bound(core, cpu);
+	give_up_bound(behind(core), cpu);
+}
+
 /* The first of those behind that can run on the core; 0 if there is none. */
 DECISION __u32 first_behind(__u32 core)
 {

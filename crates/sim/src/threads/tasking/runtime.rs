@@ -258,6 +258,8 @@ impl Engine<'_> {
                 let (name, entry) = &code.tasks[code.graph.site(number as usize)];
                 t.pc = *entry;
                 t.draws = runtime.draws_of(number);
+                // Who runs which task can be drawn, too.
+                t.drew = true;
                 if self.watched {
                     self.observer.observe(self.now, &Event::TaskBegan { core, thread, task: number, name });
                 }
