@@ -12,9 +12,12 @@ use evenkeel_model::{Core, Machine};
 const LIBRARY: &str = "libevenkeel_omp.so";
 /// Names another one.
 const NAMED: &str = "EVENKEEL_OMP_LIBRARY";
+/// What it is to do, for people to say.
+const SWITCH: &str = "EVENKEEL_OMP";
 
-/// What a program finds in its environment whose loops are to be split by how fast the cores of this machine are.
-pub fn variables(library: &Path, machine: &Machine, cpus: &[u16]) -> Vec<(&'static str, OsString)> {
+/// What a program finds in its environment whose loops are to be split by how fast the cores of this machine are. If the user is to be told, the library
+/// says why it leaves some as they are.
+pub fn variables(library: &Path, machine: &Machine, cpus: &[u16], tells: bool) -> Vec<(&'static str, OsString)> {
     let capacity = |core: &Core| machine.capacity(core.core_type);
     let cores: Vec<String> =
         machine.cores.iter().zip(cpus).map(|(core, cpu)| format!("{cpu}={}", capacity(core))).collect();
@@ -23,7 +26,11 @@ pub fn variables(library: &Path, machine: &Machine, cpus: &[u16]) -> Vec<(&'stat
         preload.push(":");
         preload.push(others);
     }
-    vec![("LD_PRELOAD", preload), ("EVENKEEL_OMP_CORES", cores.join(",").into())]
+    let mut variables = vec![("LD_PRELOAD", preload), ("EVENKEEL_OMP_CORES", cores.join(",").into())];
+    if tells && env::var_os(SWITCH).is_none_or(|own| own.is_empty()) {
+        variables.push((SWITCH, "reasons".into()));
+    }
+    variables
 }
 
 /// Where it is: beside this program, or where packages have it.

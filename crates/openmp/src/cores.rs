@@ -10,7 +10,8 @@ use evenkeel_topology::Topology;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::speeds::alike;
-use crate::switch::{self, Switch};
+use crate::switch;
+use crate::why::Why;
 
 /// The cores that this process may use.
 pub struct Cores {
@@ -58,19 +59,23 @@ fn look() -> Option<Cores> {
     let mut named = BTreeSet::new();
     all.retain(|core| named.insert(core.0));
     all.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-    let set = |name: &&str| {
-        std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
-    };
-    let bound = BINDING.iter().any(set);
     if alike(all.iter().map(|core| core.1)) {
-        if all.len() > 1 && switch::read() == Switch::Report {
-            switch::say("evenkeel: the cores that this program may use are equally fast: loops stay as they are\n");
+        if all.len() > 1 {
+            Why::EqualCores.say();
         }
         return None;
     }
     // SAFETY: the handler is a function that lives as long as the process, and calls only what may be called after a fork.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    Some(Cores { all, before, bound })
+    Some(Cores { all, before, bound: binds() })
+}
+
+/// Whether the user has OpenMP's library bind threads.
+pub fn binds() -> bool {
+    let set = |name: &&str| {
+        std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
+    };
+    BINDING.iter().any(set)
 }
 
 /// A process that the program forks would bind its threads to the same cores as the program and as others that it forks.

@@ -13,6 +13,7 @@
 //! - `real`: the functions of libomp in whose place this library's are called.
 //! - `shares`, `libgomp`: how many threads programs of GCC's have, and which core runs which.
 //! - `cores`: which cores there are, and threads bound to them.
+//! - `why`: what is said of loops that are left as they are.
 //!
 //! Within a region nothing changes, so that equal loops of it give each iteration to the same thread, as OpenMP promises (5.0, 2.9.2).
 
@@ -31,6 +32,7 @@ mod region;
 mod shares;
 mod switch;
 mod tool;
+mod why;
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

@@ -8,6 +8,7 @@ use std::time::Instant;
 use crate::clock::now;
 use crate::cores::Cores;
 use crate::speeds::{Done, Speeds};
+use crate::why::Why;
 
 /// A region that takes less, in ns, is over before threads would have moved to other cores, and back (assumed: some twenty moves of 5 us).
 const BRIEF: f64 = 100_000.0;
@@ -93,7 +94,11 @@ fn region(code: usize, cores: &Cores, threads: usize) -> Option<&'static Region>
 impl Team {
     /// The team of a region that begins. `None` if there are more threads than cores, of which the kernel then makes the best.
     pub fn new(code: usize, cores: &'static Cores, threads: usize) -> Option<Self> {
-        if !(2..=cores.all.len()).contains(&threads) {
+        if threads > cores.all.len() {
+            Why::MoreThreads.say();
+            return None;
+        }
+        if threads < 2 {
             return None;
         }
         static SERIAL: AtomicU64 = AtomicU64::new(0);

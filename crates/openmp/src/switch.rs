@@ -15,7 +15,9 @@ pub const CORES: &str = "EVENKEEL_OMP_CORES";
 pub enum Switch {
     /// Split loops.
     On,
-    /// Split loops, and say at the end what was split.
+    /// Split loops, and say why others are left as they are.
+    Reasons,
+    /// The same, and say at the end what was split.
     Report,
     /// Nothing.
     Off,
@@ -25,10 +27,13 @@ pub enum Switch {
 pub fn read() -> Switch {
     match env::var(SWITCH).as_deref() {
         Err(_) | Ok("" | "on") => Switch::On,
+        Ok("reasons") => Switch::Reasons,
         Ok("report") => Switch::Report,
         Ok("off") => Switch::Off,
         Ok(other) => {
-            say(&format!("evenkeel: {SWITCH}={other:?}: expected on, off or report; loops stay as they are\n"));
+            say(&format!(
+                "evenkeel: {SWITCH}={other:?}: expected on, off, reasons or report; loops stay as they are\n"
+            ));
             Switch::Off
         }
     }

@@ -12,6 +12,7 @@ use crate::dynamic;
 use crate::real;
 use crate::region::{self, Team};
 use crate::switch::{self, Switch};
+use crate::why::Why;
 
 /// What libomp keeps for a tool with each region (`ompt_data_t`): here the [`Team`], or null.
 #[repr(C)]
@@ -60,21 +61,26 @@ thread_local! {
     static BEGINS: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether an OpenMP library has asked for this tool, or it has been noticed that none has.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
 /// Where the OpenMP library begins that has started this tool.
 pub fn library() -> Option<usize> {
     TOOL.get().map(|tool| tool.library)
 }
 
-/// No region that begins from now on is split.
-pub fn leave_alone() {
-    ALONE.store(true, Ordering::Relaxed);
+/// No region that begins from now on is split. Returns whether that is new.
+pub fn leave_alone() -> bool {
+    !ALONE.swap(true, Ordering::Relaxed)
 }
 
 /// Whether this thread is the only one that begins regions.
 pub fn begins_all() -> bool {
     if !BEGINS.get() {
         if BEGUN.swap(true, Ordering::Relaxed) {
-            leave_alone();
+            if leave_alone() {
+                Why::SecondThread.say();
+            }
         } else {
             BEGINS.set(true);
         }
@@ -98,6 +104,7 @@ static START: Start = Start { initialize, finalize, data: UnsafeCell::new(Data(p
 /// By which libomp asks whether there is a tool, as it starts.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompt_start_tool(_version: c_uint, _runtime: *const c_char) -> *const Start {
+    ASKED.store(true, Ordering::Relaxed);
     if switch::read() == Switch::Off || cores::find().is_none() {
         return ptr::null();
     }
@@ -234,10 +241,26 @@ unsafe fn region<'a>(tool: &Tool, further_out: c_int) -> Option<(Option<&'a Team
     Some((unsafe { (*data).0.cast::<Team>().as_ref() }, threads as usize))
 }
 
+/// A loop is met without this tool: that is said if none has asked for it, since libomp asks before its first loop.
+fn unasked() {
+    if ASKED.load(Ordering::Relaxed) || ASKED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    if switch::read() != Switch::Off && cores::find().is_some() {
+        Why::NoTool.say();
+    }
+}
+
 /// Does something with this thread's place in its team, if it is in a region whose loops may be split, and in a loop of this OpenMP library. The
 /// thread is where it belongs then.
 pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T> {
-    let tool = TOOL.get().filter(|tool| tool.library == library)?;
+    let Some(tool) = TOOL.get() else {
+        unasked();
+        return None;
+    };
+    if tool.library != library {
+        return None;
+    }
     // SAFETY: until `then` returns it is in the region.
     let (team, threads) = unsafe { region(tool, 0) }?;
     let Some(team) = team else {

@@ -16,7 +16,7 @@ use crate::scope::{Scope, ScopeRef};
 use crate::task::{RunsOn, TaskRef, Tasks};
 use crate::worker::Worker;
 
-/// Tasks that are created and have not ended, for each worker, by default: as in Nanos++, and in the simulator.
+/// Tasks that are created and have not ended, for each worker, by default. `assumed`, as in Nanos++, and in the simulator.
 const WINDOW: usize = 500;
 
 /// Where a thread makes tasks; see [`graph`].

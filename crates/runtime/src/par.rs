@@ -13,7 +13,7 @@ use crate::join::join;
 use crate::pool::Pool;
 use crate::worker::Worker;
 
-/// Pieces for each worker that are made at once.
+/// Pieces for each worker that are made at once. `assumed`: a few.
 const PIECES: usize = 4;
 /// A worker checks its queue about this often. `assumed`: a few times what a steal takes.
 const CHECK: Duration = Duration::from_micros(10);

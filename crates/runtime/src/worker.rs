@@ -10,7 +10,7 @@ use std::thread;
 use crossbeam_utils::Backoff;
 use evenkeel_model::stealing::HINT_AFTER;
 
-use crate::asymmetry::Failures;
+use crate::asymmetry::{Asymmetry, Failures};
 use crate::clock;
 use crate::deque::StealResult;
 use crate::fence;
@@ -237,12 +237,17 @@ impl<'a> Worker<'a> {
     /// expect them to be where they are, or stolen.
     pub(crate) fn wait_until(self, latch: &Latch, floor: isize) {
         let mut idle = Idle::default();
+        let uneven = self.shared().asymmetry.as_deref().and_then(Asymmetry::uneven);
+        // The tasks that it runs meanwhile are no serial code.
+        let was_serial = uneven.is_some_and(|uneven| uneven.serial(self.index(), false));
         self.work_until(latch, floor, &mut idle);
         if self.shared().is_lost() {
-            self.wait_alone(latch, floor);
-        } else {
-            idle.end(self);
+            return self.wait_alone(latch, floor);
         }
+        if let Some(uneven) = uneven.filter(|_| was_serial) {
+            uneven.serial(self.index(), true);
+        }
+        idle.end(self);
     }
 
     /// Works until the latch is open, or this process has none of the other workers.

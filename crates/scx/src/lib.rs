@@ -66,6 +66,9 @@ pub enum Error {
          linux-image-amd64 of trixie-backports); `evenkeel vm --scx` boots one"
     )]
     NoSchedExt,
+    /// What it has lacks functions.
+    #[error("this kernel's sched_ext is too old: expected Linux 6.14 or newer (tried: 6.19, 7.0, 7.2)")]
+    OldSchedExt,
     /// It has another scheduler.
     #[error("the kernel is scheduled by {0:?} already: expected no other scheduler of sched_ext; end that one first")]
     Taken(String),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use evenkeel_linux::{clock, process, refusal};
 use evenkeel_model::Ns;
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::Enum64;
+use libbpf_rs::btf::types::{Enum64, Func};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapMut, ProgramInput, ProgramMut};
 
@@ -19,6 +19,8 @@ use crate::{Ended, Error};
 
 /// Where the kernel says whether it has sched_ext, and who uses it.
 const PLACE: &str = "/sys/kernel/sched_ext";
+/// The newest of the kernel's functions that every part needs: from Linux 6.14 on.
+const NEWEST: &str = "scx_bpf_now";
 /// Only threads of the class SCHED_EXT, not all (`SCX_OPS_SWITCH_PARTIAL`).
 const PARTIAL: u64 = 8;
 /// The CPU that a thread is still leaving, or one of another cache, finishes its wake-up, while the waker goes on. Else it waits for the thread to have
@@ -110,6 +112,10 @@ fn can_load() -> Result<(), Error> {
     if fs::metadata(PLACE).is_err() {
         return Err(Error::NoSchedExt);
     }
+    // Else libbpf would list names that no user knows.
+    if Btf::from_vmlinux().is_ok_and(|btf| btf.type_by_name::<Func<'_>>(NEWEST).is_none()) {
+        return Err(Error::OldSchedExt);
+    }
     if !process::numbered_by_kernel() {
         return Err(Error::Container);
     }
@@ -196,6 +202,13 @@ pub(crate) fn refused(error: libbpf_rs::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A kernel without it is refused before libbpf lists all that is lacking.
+    #[test]
+    fn the_function_that_a_kernel_must_have_is_one_that_parts_need() {
+        let needed = format!(" {NEWEST}(void) __ksym;");
+        assert!(include_str!("bpf/ext.h").contains(&needed), "expected{needed}");
+    }
 
     /// Beyond that CPUs would share assignments.
     #[test]

@@ -34,7 +34,7 @@ pub struct Try {
     /// Try each inside the kernel, too (`evenkeel scx`)
     #[arg(long)]
     pub scx: bool,
-    /// Try `run --openmp`, too; without this, where the program is seen to load an OpenMP library
+    /// Try `run --openmp` with the first policy, too; without this, where the program is seen to load an OpenMP library
     #[arg(long)]
     pub openmp: bool,
     #[command(flatten)]

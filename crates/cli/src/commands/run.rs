@@ -39,7 +39,9 @@ pub fn run(args: &Run) -> Result<u8> {
     let html = Target::open_some(args.html.as_ref())?;
     let trace = Target::open_some(args.trace.as_ref())?;
     Target::distinct(&[&output, &html, &trace])?;
-    let variables = library.map(|library| openmp::variables(&library, &machine, &cpus)).unwrap_or_default();
+    // That cores are alike has been said.
+    let tells = !args.quiet && machine.core_types.len() > 1;
+    let variables = library.map(|library| openmp::variables(&library, &machine, &cpus, tells)).unwrap_or_default();
     let plan = Plan { machine, cpus, policy, period: args.period, timeline: html.is_some() || trace.is_some() };
     let guard = live::guard()?;
     let Followed { status, summary } = match args.pid {

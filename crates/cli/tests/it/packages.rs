@@ -11,6 +11,8 @@ use evenkeel_sched::policy::POLICIES;
 use toml::{Table, Value};
 
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+/// The other one of crates with a part in the kernel.
+const GPL: &str = "LICENSE-GPL-2.0";
 const INCLUDES: [&str; 3] = ["include_str!(", "include_bytes!(", "include!("];
 
 fn root() -> PathBuf {
@@ -53,6 +55,15 @@ impl Package {
     fn name(&self) -> &str {
         self.manifest["package"]["name"].as_str().unwrap()
     }
+
+    /// Its sources whose SPDX line says GPL.
+    fn under_the_gpl(&self) -> Vec<PathBuf> {
+        let mut sources = Vec::new();
+        below(&self.folder.join("src"), &mut sources);
+        let says = |line: &str| line.contains("SPDX-License-Identifier: GPL-2.0-only");
+        sources.retain(|source| fs::read_to_string(source).is_ok_and(|text| text.lines().next().is_some_and(says)));
+        sources
+    }
 }
 
 /// All crates by their folders' names, and what the workspace says for all.
@@ -84,7 +95,9 @@ fn a_published_crate_says_what_it_is_and_has_its_licences() {
         let name = package.name();
         let text = |field| package.field(field, &workspace).and_then(|value| Some(value.as_str()?.to_owned()));
         assert!(text("description").is_some_and(|text| text.len() > 10), "{name}: a description");
-        assert_eq!(text("license").as_deref(), Some("MIT OR Apache-2.0"), "{name}");
+        let has_gpl = !package.under_the_gpl().is_empty();
+        let license = if has_gpl { "(MIT OR Apache-2.0) AND GPL-2.0-only" } else { "MIT OR Apache-2.0" };
+        assert_eq!(text("license").as_deref(), Some(license), "{name}");
         assert_eq!(text("documentation"), Some(format!("https://docs.rs/{name}")), "{name}: where it is explained");
         let (keywords, categories) = (package.words("keywords", &workspace), package.words("categories", &workspace));
         // As crates.io wants them.
@@ -93,7 +106,7 @@ fn a_published_crate_says_what_it_is_and_has_its_licences() {
         assert!((1..=5).contains(&categories.len()), "{name}: 1 to 5 categories");
 
         let include = package.words("include", &workspace);
-        for file in LICENCES {
+        for file in LICENCES.into_iter().chain(has_gpl.then_some(GPL)) {
             let text = |folder: &Path| fs::read_to_string(folder.join(file)).unwrap_or_default();
             assert!(text(&package.folder) == text(&root()), "{name}: {file} is a link to that of the workspace");
             assert!(packaged(&include, file), "{name}: `include` lacks {file}");
@@ -103,11 +116,32 @@ fn a_published_crate_says_what_it_is_and_has_its_licences() {
         let readme = fs::read_to_string(package.folder.join("README.md")).unwrap();
         assert!(readme.starts_with(&format!("# {name}\n")), "{name}: its README begins with its name");
         assert!(!readme.contains("](../"), "{name}: its README has a link to a file that its package lacks");
+        assert_eq!(readme.contains("GPL"), has_gpl, "{name}: its README says what is under the GPL");
         let library = fs::read_to_string(package.folder.join("src/lib.rs")).unwrap_or_default();
         if readme.contains("```rust") {
             assert!(library.contains("#[doc = include_str!(\"../README.md\")]"), "{name}: its README is not tested");
         }
     }
+}
+
+#[test]
+fn the_debian_package_says_which_sources_are_under_the_gpl() {
+    let copyright = fs::read_to_string(root().join("packaging/debian/copyright")).unwrap();
+    let stanza = copyright.split("\n\n").find(|stanza| stanza.contains("\nLicense: GPL-2\n")).unwrap();
+    let (files, _) = stanza.strip_prefix("Files: ").unwrap().split_once("\nCopyright:").unwrap();
+    let named = |file: &str| {
+        files.split_whitespace().any(|pattern| match pattern.split_once('*') {
+            Some((before, after)) => file.starts_with(before) && file.ends_with(after),
+            None => file == pattern,
+        })
+    };
+    let mut checked = 0;
+    for source in published().0.iter().flat_map(Package::under_the_gpl) {
+        let file = source.strip_prefix(root()).unwrap().to_string_lossy();
+        assert!(named(&file), "packaging/debian/copyright does not name {file}");
+        checked += 1;
+    }
+    assert!(checked > 30, "only {checked}");
 }
 
 #[test]

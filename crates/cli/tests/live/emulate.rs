@@ -1,4 +1,4 @@
-//! An asymmetric machine out of this one. Nothing here depends on how fast anything runs.
+//! An asymmetric machine out of this one. One test alone depends on how fast anything runs, within wide bounds.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
@@ -113,6 +113,13 @@ fn an_account_that_cannot_be_written_does_not_cost_the_other() {
 const SET: &str = "at() { cd $EVENKEEL_SYSFS/sys/devices/system/cpu/cpu$1/cpufreq && echo $2 > scaling_setspeed && \
                    while [ $(cat scaling_cur_freq) != $3 ]; do :; done; }";
 
+/// The CPUs of an emulation, the big one first.
+fn cpus() -> Vec<String> {
+    let script = "cat $EVENKEEL_SYSFS/sys/devices/system/cpu/cpu*/topology/core_id";
+    let output = emulate(&["1B1L", "--dvfs", "-q", "--", "sh", "-c", script]);
+    text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
 /// By the emulation's own account, which knows what it has occupied.
 #[test(emulation)]
 fn what_is_written_to_scaling_setspeed_is_how_fast_the_core_is() {
@@ -129,18 +136,8 @@ fn what_is_written_to_scaling_setspeed_is_how_fast_the_core_is() {
         let report: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         (report, text(&output.stderr))
     };
-    let cpus = emulate(&[
-        "1B1L",
-        "--dvfs",
-        "-q",
-        "--",
-        "sh",
-        "-c",
-        "cat $EVENKEEL_SYSFS/sys/devices/system/cpu/cpu*/topology/core_id",
-    ]);
-    let cpus = text(&cpus.stdout);
-    let cpus: Vec<&str> = cpus.lines().collect();
-    let (report, said) = run(&["1B1L"], [cpus[0], cpus[1]]);
+    let cpus = cpus();
+    let (report, said) = run(&["1B1L"], [cpus[0].as_str(), cpus[1].as_str()]);
     assert_eq!((&report["machine"], &report["ratio"]), (&"aaws-4B4L".into(), &2.0.into()));
     let [big, little] = &report["clocks"].as_array().unwrap()[..] else { panic!("{report}") };
     let number = |of: &Value, field: &str| of[field].as_f64().unwrap();
@@ -155,6 +152,36 @@ fn what_is_written_to_scaling_setspeed_is_how_fast_the_core_is() {
     // Half of the time or more at the frequency that was set, after 333 MHz.
     assert!((111.6e6..250e6).contains(&number(big, "mean_hz")), "{big}");
     assert!((333e6..554.4e6).contains(&number(little, "mean_hz")), "{little}");
+}
+
+/// Sets the frequency of a CPU, and says it with how many rounds a loop there makes in some time.
+const ROUNDS: &str = r#"rounds() {
+    at $1 $2 $2
+    taskset -c $1 timeout --foreground 0.3 sh -c \
+        'trap "echo $0 \$n; exit" TERM; n=0; while :; do n=$((n + 1)); done' $2
+}"#;
+
+/// By a program's own count: a fifth. Other work may leave the loop less of the CPU at either frequency, so that the best of some
+/// counts, and such work keeps away from a slow CPU, which the bounds allow for.
+#[test(emulation)]
+fn a_loop_makes_fewer_rounds_at_a_lower_frequency() {
+    let cpus = cpus();
+    let script = format!("{SET}; {ROUNDS}; for i in 1 2 3; do rounds $1 554400; rounds $1 111600; done");
+    let mut shares = Vec::new();
+    for _ in 0..3 {
+        let output = emulate(&["1B1L", "--dvfs", "-q", "--", "sh", "-c", &script, "sh", &cpus[0]]);
+        let said = text(&output.stdout);
+        let most = |khz: &str| -> f64 {
+            let rounds = said.lines().filter_map(|line| line.strip_prefix(khz)?.trim().parse::<f64>().ok());
+            rounds.fold(0.0, f64::max)
+        };
+        let share = most("111600") / most("554400");
+        if (0.1..0.75).contains(&share) {
+            return;
+        }
+        shares.push((share, said, text(&output.stderr)));
+    }
+    panic!("{shares:?}");
 }
 
 #[test(emulation)]

@@ -89,6 +89,20 @@ int main(int argc, char **argv) {
                 done[i * (N / 20) + j]++;
         bad |= once("collapse", 1);
 
+#pragma omp parallel for collapse(2) schedule(static)
+        for (uint64_t i = UINT64_MAX - 20; i < UINT64_MAX; i++)
+            for (uint64_t j = UINT64_MAX; j > UINT64_MAX - N / 20; j--)
+                done[(i - (UINT64_MAX - 20)) * (N / 20) + (UINT64_MAX - j)]++;
+        bad |= once("collapse of unsigned longs", 1);
+
+        int threefold = 0;
+#pragma omp parallel for simd schedule(static) linear(threefold : 3)
+        for (int i = 0; i < N; i++) {
+            done[i] += threefold == 3 * i;
+            threefold += 3;
+        }
+        bad |= once("simd", 1) | (threefold == 3 * N ? 0 : wrong("linear"));
+
 #pragma omp parallel for schedule(static, 7)
         for (int i = 0; i < N; i++)
             done[i]++;
@@ -126,6 +140,17 @@ int main(int argc, char **argv) {
             order &= i == next++;
         }
         bad |= once("ordered", 1) | (order ? 0 : wrong("order"));
+
+        // Each iteration waits for the one before.
+        next = 0;
+#pragma omp parallel for ordered(1) schedule(static)
+        for (int i = 0; i < N; i++) {
+            done[i]++;
+#pragma omp ordered depend(sink : i - 1)
+            order &= i == next++;
+#pragma omp ordered depend(source)
+        }
+        bad |= once("iterations that wait", 1) | (order ? 0 : wrong("order of waits"));
 
 #pragma omp parallel sections
         {
@@ -173,6 +198,13 @@ int main(int argc, char **argv) {
         }
         bad |= once("tasks", 11);
 
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop grainsize(17)
+        for (int i = 0; i < N; i++)
+            done[i]++;
+        bad |= once("taskloop", 1);
+
         // What the tasks of a region add up.
         long reduced = 0;
 #pragma omp parallel reduction(task, + : reduced)
@@ -209,6 +241,21 @@ int main(int argc, char **argv) {
                 bad |= wrong("threads of their own");
         free(seen);
 
+        // What one thread has, and each other one gets.
+        int differs = 0;
+        own = round + 1;
+#pragma omp parallel copyin(own)
+        {
+            int value = 0;
+#pragma omp single copyprivate(value)
+            value = own + 1;
+            if (own != round + 1 || value != round + 2)
+#pragma omp atomic
+                differs++;
+        }
+        if (differs)
+            bad |= wrong("copies");
+
         // A loop that ends early, then one that does not.
 #pragma omp parallel
         {
@@ -221,6 +268,46 @@ int main(int argc, char **argv) {
                 done[i]++;
         }
         bad |= once("cancel", 1);
+
+        // What ends before its last statement, where that is allowed: a region behind a loop in which some threads still are, sections, tasks.
+        int late = 0;
+#pragma omp parallel
+        {
+#pragma omp for schedule(static) nowait
+            for (int i = 0; i < N; i++)
+                done[i]++;
+#pragma omp cancel parallel
+#pragma omp atomic
+            late++;
+        }
+        bad |= once("cancel parallel", 1);
+#pragma omp parallel sections
+        {
+#pragma omp section
+            {
+#pragma omp cancel sections
+#pragma omp atomic
+                late++;
+            }
+#pragma omp section
+            {
+#pragma omp cancel sections
+#pragma omp atomic
+                late++;
+            }
+        }
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskgroup
+        for (int t = 0; t < 20; t++)
+#pragma omp task
+        {
+#pragma omp cancel taskgroup
+#pragma omp atomic
+            late++;
+        }
+        if (omp_get_cancellation() && late)
+            bad |= wrong("end");
     }
 
     // How large chunks are: each thread waits in its first one until two have one.

@@ -14,6 +14,9 @@ fn compiled(folder: &Path, compiler: &str, name: &str, options: &[&str]) -> Path
     program
 }
 
+/// How the library begins what it says of two threads that begin regions.
+const SECOND: &str = "evenkeel: a second thread of this program begins OpenMP regions: ";
+
 /// One that says what came of all kinds of loops.
 pub(super) fn program(folder: &Path, compiler: &str) -> PathBuf {
     compiled(folder, compiler, "openmp", &["-fopenmp"])
@@ -91,7 +94,7 @@ fn what_the_library_is_not_told_it_finds_out() {
     assert!(said.contains("are equally fast: loops stay as they are") && !said.contains("region at"), "{said}");
     let (mistaken, said) = run(Command::new(&program).env("LD_PRELOAD", &library).env("EVENKEEL_OMP", "yes"));
     assert_eq!(mistaken, plain);
-    assert!(said.contains("EVENKEEL_OMP=\"yes\": expected on, off or report"), "{said}");
+    assert!(said.contains("EVENKEEL_OMP=\"yes\": expected on, off, reasons or report"), "{said}");
     let (mistaken, said) = run(Command::new(&program).env("LD_PRELOAD", &library).env("EVENKEEL_OMP_CORES", "0:3"));
     assert_eq!(mistaken, plain);
     assert!(said.contains("EVENKEEL_OMP_CORES=\"0:3\": expected CPUs with their speeds, as in 0=3,1=1"), "{said}");
@@ -149,6 +152,7 @@ fn what_only_a_part_of_the_program_can_see_is_found_and_nothing_else_is_bound() 
     let (under, said) = run(command.env("EVENKEEL_OMP", "report"));
     assert_eq!(under, plain, "{said}");
     assert!(said.contains(" runs split; speeds of its cores: "), "{said}");
+    assert_eq!(said.matches(SECOND).count(), 1, "{said}");
     let (off, said) = run(command.env("EVENKEEL_OMP", "off"));
     assert_eq!((off, said), (plain, String::new()));
 }
@@ -188,8 +192,59 @@ fn a_region_of_gcc_s_with_its_own_number_of_threads_stays_as_it_is() {
     let (plain, _) = run(Command::new(&program).arg(&loops));
     let mut command = Command::new(&program);
     command.arg(&loops).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
-    let (under, said) = run(&mut command);
+    let (under, said) = run(command.env("EVENKEEL_OMP", "reasons"));
     assert_eq!(under, plain, "{said}");
+    assert_eq!(said.matches(SECOND).count(), 1, "{said}");
+}
+
+/// What the library says of a program that it leaves alone, which has this argument and these variables.
+fn reasons(program: &Path, argument: &str, variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(program);
+    command.arg(argument).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+    run(command.env("EVENKEEL_OMP", "reasons").envs(variables.iter().copied())).1
+}
+
+#[test(libomp, two_cpus)]
+fn why_loops_of_clang_s_are_left_alone_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), "clang");
+    for (threads, tool, reason) in [
+        ("5", "enabled", "evenkeel: regions with more threads than cores stay as they are\n"),
+        ("2", "disabled", "evenkeel: the OpenMP library has asked for no tool (OMP_TOOL=disabled), or has another "),
+    ] {
+        let said = reasons(&program, threads, &[("OMP_TOOL", tool)]);
+        assert_eq!(said.matches(reason).count(), 1, "{said}");
+    }
+}
+
+#[test(two_cpus)]
+fn why_regions_of_gcc_s_are_left_alone_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "gcc", "openmp_teams", &["-fopenmp"]);
+    for (does, variable, reason) in [
+        ("once", ("OMP_NUM_THREADS", "2"), "evenkeel: OMP_NUM_THREADS is set: "),
+        ("once", ("OMP_PROC_BIND", "true"), "evenkeel: OMP_PROC_BIND, OMP_PLACES or the like is set: "),
+        ("own number", ("OMP_PROC_BIND", "false"), "evenkeel: regions for which this program says how many threads "),
+    ] {
+        let said = reasons(&program, does, &[variable]);
+        assert_eq!(said.matches(reason).count(), 1, "{said}");
+    }
+}
+
+/// `run` has it said, unless it is to be quiet.
+#[test(two_cpus)]
+fn run_says_why_regions_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "gcc", "openmp_teams", &["-fopenmp"]);
+    for (quiet, times) in [(false, 1), (true, 0)] {
+        let mut command = super::run::evenkeel(&["run", "--openmp", "--big", "0", "--little", "1", "--ratio", "3"]);
+        command.env("EVENKEEL_OMP_LIBRARY", library()).env_remove("EVENKEEL_OMP").env("OMP_NUM_THREADS", "2");
+        if quiet {
+            command.arg("--quiet");
+        }
+        let (_, said) = run(command.arg("--").arg(&program).arg("once"));
+        assert_eq!(said.matches("evenkeel: OMP_NUM_THREADS is set: ").count(), times, "{said}");
+    }
 }
 
 /// What a program of GCC's prints that does this, by itself and with the library, and what the library says.

@@ -146,6 +146,7 @@ fn however_it_ends_the_machine_is_given_back() {
                     killed, daemon: 137 disabled\n\
                     stopped, daemon: 125 disabled\n\
                     the kernel took the machine back: scx_bpf_error: the process that decides has stopped\n\
+                    stopped, told nothing: 125 disabled\n\
                     command interrupted: 130 disabled\n\
                     command's time: 7 disabled\n";
     assert_eq!(output, expected, "{errors}");
@@ -279,14 +280,15 @@ fn what_is_not_there_cannot_be_scheduled() {
     assert_eq!(output, expected, "{errors}");
 }
 
-/// A process, or a control group with what joins it later, on cores that others leave free; nice values stay what they are, groups' weights
-/// count, and who yields lets others run.
+/// A process, or a control group with what joins it later, on cores that others leave free; labels reach the kernel's part, nice values
+/// stay what they are, groups' weights count, and who yields lets others run.
 #[test(vm, reservations)]
 fn only_some_are_scheduled_and_weights_count() {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors, _) = guest(folder.path(), "only", &[]);
     let expected = "process: 7 nice 5, 0 nice 0\n\
                     process: 0 disabled\n\
+                    to a big core: 0 disabled\n\
                     beside left-overs: 0 disabled\n\
                     afterwards 7 nice 0\n\
                     of a left-over: 0 disabled\n\

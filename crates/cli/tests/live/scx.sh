@@ -21,6 +21,14 @@ under() {
 }
 # How long a process has computed, in ticks.
 computed() { set -- $(cut -d' ' -f14,15 "/proc/$1/stat"); echo $(($1 + $2)); }
+# Waits until the machine is given back, for so many seconds at most. No process begins or ends for that.
+quietly() {
+	IFS=. read -r up _ </proc/uptime
+	end=$((up + $1))
+	while [ "$up" -lt $end ] && read -r now </sys/kernel/sched_ext/state && [ "$now" != disabled ]; do
+		IFS=. read -r up _ </proc/uptime
+	done
+}
 
 # A command that begins, waits to be told, and ends with 7.
 command='echo begun; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo on; exit 7'
@@ -67,12 +75,15 @@ uneven)
 ends)
 	# A service manager is told each time that the kernel is scheduled, and only then.
 	export NOTIFY_SOCKET=/tmp/notify
+	# Of a run that was killed.
+	rm -f $NOTIFY_SOCKET
 	"$programs" manager 1 >/tmp/told & manager=$!
 	eventually [ -S $NOTIFY_SOCKET ]
 	begin -- sh -c "$command"; begun
 	$scx -q -- true 2>/tmp/second; echo "second: $? $(state)"; cat /tmp/second
 	on; ended first
 	eventually grep -q enabled /tmp/told; kill $manager; cat /tmp/told
+	rm -f $NOTIFY_SOCKET
 	unset NOTIFY_SOCKET
 
 	for path in kernel daemon; do
@@ -84,6 +95,11 @@ ends)
 		kill -CONT $pid; on; ended "stopped, $path"
 		grep -o 'the kernel took the machine back: .*' /tmp/errors
 	done
+
+	# The command begins no process, and what there was to tell is over when this one is stopped: it is told nothing.
+	begin -- sh -c 'echo begun; while [ ! -e /tmp/go ]; do :; done; echo on'; begun; quietly 2
+	kill -STOP $pid; quietly 30
+	kill -CONT $pid; on; ended "stopped, told nothing"
 
 	begin -- sh -c "$command"; begun; kill -INT $pid; ended "command interrupted"
 	begin --for 300ms -- sh -c "$command"; begun; eventually in_state disabled; on; ended "command's time"
@@ -222,6 +238,13 @@ only)
 	gone() { wait $pid; echo "$1: $? $(state)"; cat /tmp/errors >&2; }
 	begin --only $first; eventually is $first "7 nice 5"; echo "process: $(class $first), $(class $other)"
 	kill $first; gone process
+
+	# WASH wants a lone thread on a big core. Only the process says so: by what the kernel does itself it would stay on its little one.
+	taskset -c 3 sh -c 'while :; do :; done' & first=$!
+	on_big() { [ "$(cut -d' ' -f39 "/proc/$first/stat")" -le 1 ]; }
+	begin --policy wash --only $first; eventually is $first "7 nice 0"
+	taskset -pc 0-3 $first >/dev/null; eventually on_big
+	kill $first; gone "to a big core"
 
 	# One that is killed leaves threads of the class behind: what these start is not of those that are chosen next.
 	sh -c '"$0" hog 1 & echo $! >/tmp/child; while :; do sleep 0.1 & wait $!; done' "$programs" & first=$!

@@ -26,6 +26,7 @@ use crate::region::{self, Team};
 use crate::shares::{apportion, core_of, team};
 use crate::switch::{self, Switch};
 use crate::tool::begins_all;
+use crate::why::Why;
 
 /// What OpenMP has for a program to ask.
 type Ask = unsafe extern "C" fn() -> c_int;
@@ -96,12 +97,19 @@ impl Gomp {
         if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
             return None;
         }
-        let switch = switch::read();
-        let given = env::var_os("OMP_NUM_THREADS").is_some_and(|threads| !threads.is_empty());
-        if switch == Switch::Off || given || function.beside(c"__kmpc_fork_call").is_some() {
+        if switch::read() == Switch::Off || function.beside(c"__kmpc_fork_call").is_some() {
             return None;
         }
-        let cores = cores::find().filter(|cores| !cores.are_bound())?;
+        if env::var_os("OMP_NUM_THREADS").is_some_and(|threads| !threads.is_empty()) {
+            Why::NumberGiven.say();
+            return None;
+        }
+        // Before cores are looked at: this thread may be bound to one of them.
+        if cores::binds() {
+            Why::Bound.say();
+            return None;
+        }
+        let cores = cores::find()?;
         let speeds: Vec<f64> = cores.all.iter().map(|core| core.1).collect();
         // SAFETY: functions of these names have these types (OpenMP 5.0, 3.2).
         let gomp = unsafe {
@@ -188,6 +196,9 @@ impl Gomp {
             return if Self::ask(self.nested) != 0 { self.cores.released(forked) } else { forked() };
         }
         let asked = if threads == 0 { Self::ask(self.max_threads) } else { threads as c_int };
+        if asked > 1 && asked != self.threads as c_int {
+            Why::OwnNumber.say();
+        }
         // Nothing is learnt of a team whose size is the program's own, but which thread has begun it.
         let own = begins_all() && asked == self.threads as c_int;
         let mut team = own.then(|| Team::new(code as usize, self.cores, self.cores.all.len())).flatten();

@@ -40,6 +40,11 @@ impl Asymmetry {
     pub fn arrive(&self, worker: usize, free: bool, activity: Activity) -> Option<Mask> {
         let bound = self.uneven.as_ref().filter(|_| free);
         let before = bound.and_then(|uneven| uneven.arrive(worker, &self.activities, self.accounts.as_ref()));
+        if activity == Activity::Active
+            && let Some(uneven) = &self.uneven
+        {
+            uneven.serial(worker, true);
+        }
         self.set(worker, activity);
         before
     }

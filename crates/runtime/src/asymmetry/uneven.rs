@@ -1,6 +1,8 @@
 //! What happens on cores that differ: the techniques of the paper, carried out on a stock kernel.
 
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 
 use evenkeel_model::stealing::{Active, Techniques, Waiting};
 use evenkeel_model::{CoreTypeId, Ns};
@@ -19,7 +21,7 @@ use crate::sync::lock_std as lock;
 /// task is probably worth it (as with spinning before sleeping). Measured by `bench/src/bin/asymmetric.rs`: 40 to 90 us in a virtual machine.
 const EXCHANGE: Ns = Ns::from_us(50);
 /// For so many failed searches a worker on a smaller core leaves tasks to one that waits on a bigger core. If that one has not come by then the kernel runs
-/// another thread on its core, and a task should not wait for it.
+/// another thread on its core, and a task should not wait for it. `assumed`, not measured.
 const LEAVES: u32 = 16;
 
 /// True for as long as an exchange takes, from the first call on: waiting at most doubles the cost.
@@ -40,6 +42,8 @@ pub(crate) struct Uneven {
     /// The speed of each core type, 1 for the biggest.
     speeds: Vec<f64>,
     turns: Turns,
+    /// See [`Self::serial`].
+    serial: AtomicBool,
     /// What has turned out to be missing.
     missing: Mutex<Vec<Missing>>,
     on_missing: Option<fn(&Missing)>,
@@ -60,6 +64,7 @@ impl Uneven {
             voltages,
             speeds,
             turns: Turns::default(),
+            serial: AtomicBool::new(false),
             missing: Mutex::new(Vec::new()),
             on_missing,
         }
@@ -139,6 +144,12 @@ impl Uneven {
             self.turns.begin();
         }
         self.follow(Change::Up, activities);
+    }
+
+    /// Whether what the first worker runs from now on is the program's own code, and not a task that it has found while it waits for a parallel region. With all
+    /// others idle that is a serial part of the program (III.C), inside `install` as well. Returns what it was; false for all other workers.
+    pub fn serial(&self, worker: usize, serial: bool) -> bool {
+        worker == 0 && self.serial.swap(serial, SeqCst)
     }
 
     /// See [`super::Asymmetry::arrive`]. The first worker runs the serial parts of the program, so it belongs on a big core.
@@ -267,7 +278,9 @@ impl Uneven {
             let threads = self.placement.threads();
             let load = |(worker, thread): (usize, _)| {
                 let core = self.core(worker);
-                Load { cpu: core.cpu, kind: core.kind, thread, active: activities.get(worker) == Activity::Active }
+                let active = activities.get(worker) == Activity::Active;
+                let serial = worker == 0 && self.serial.load(SeqCst);
+                Load { cpu: core.cpu, kind: core.kind, thread, active, serial }
             };
             threads.into_iter().enumerate().map(load).collect()
         };

@@ -19,13 +19,15 @@ use super::target::Target;
 use crate::affinity::Tid;
 use crate::dvfs::{Dvfs, Setting};
 
-/// A worker's core, what runs on it, and whether the worker is active.
+/// A worker's core, what runs on it, and what the worker does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub cpu: u16,
     pub kind: CoreTypeId,
     pub thread: Option<Tid>,
     pub active: bool,
+    /// What it runs, if it is active, is serial code of the program unless another worker is active, too.
+    pub serial: bool,
 }
 
 /// What voltages are for.
@@ -131,14 +133,16 @@ impl Voltages {
         let mut active = vec![0; self.system.groups.len()];
         loads.iter().filter(|load| load.active).for_each(|load| active[load.kind.index()] += 1);
         let busy: usize = active.iter().sum();
+        let in_serial_code = loads.iter().any(|load| load.active && load.serial);
         let region = match busy {
             0 => Region::Serial,
+            1 if in_serial_code => Region::Serial,
             busy if busy == loads.len() => Region::HighParallel,
             _ => Region::LowParallel,
         };
-        // Outside of all parallel regions the one thread that runs is not the pool's. The kernel puts it on a big core, whichever, and idle ones use little.
-        let serial = region == Region::Serial;
-        if serial {
+        // Outside of the pool the one thread that runs is not a worker. The kernel puts it on a big core, whichever, and idle ones use little.
+        let outside = busy == 0;
+        if outside {
             active[0] = 1;
         }
         let volts = self.table.volts(&active);
@@ -147,7 +151,7 @@ impl Voltages {
             let at = |volts| Hz(group.frequency(volts) as u64);
             let frequency = match self.techniques.scales(region) {
                 false => self.nominals.get(&load.cpu).copied().unwrap_or_else(|| at(group.nominal)),
-                true if load.active || (serial && load.kind == CoreTypeId(0)) => at(volts[load.kind.index()]),
+                true if load.active || (outside && load.kind == CoreTypeId(0)) => at(volts[load.kind.index()]),
                 true => self.resting[load.kind.index()],
             };
             let frequency = self.ceilings.get(&load.cpu).map_or(frequency, |ceiling| frequency.min(*ceiling));

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use evenkeel_runtime::dedicated::{DedicatedOptions, DedicatedPool, WorkerStart, here};
 use evenkeel_runtime::{Pool, PoolBuilder, Record, Techniques, What, join, par_for, scope};
 use evenkeel_topology::Topology;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
@@ -72,6 +73,29 @@ fn a_big_worker_that_waits_takes_over_the_little_core_s_task() {
     assert_eq!(cpus(1).len(), 2, "the pool's own worker was on both cores");
     assert!(trace.iter().any(|event| event.what == What::Runs) && trace.is_sorted_by_key(|event| event.at));
     assert_eq!(pool.install(allowed), before[..1], "and the caller begins on a big core again");
+}
+
+/// The pools of `crates/rayon-core`. Two tasks that end where their thread is bound to the big CPU, and not before both have begun.
+#[test(two_cpus)]
+fn a_dedicated_pool_binds_its_threads_and_takes_over_the_little_core_s_task() {
+    let options = DedicatedOptions { threads: 2, cores: Some(one_and_one()), ..DedicatedOptions::default() };
+    let start = |worker: WorkerStart| std::thread::Builder::new().spawn(|| worker.run()).map(drop);
+    let pool = DedicatedPool::start(options, start).unwrap();
+    let (big, begun) = (allowed()[0], AtomicUsize::new(0));
+    let task = |_: bool| {
+        begun.fetch_add(1, Ordering::SeqCst);
+        loop {
+            let bound = allowed();
+            assert_eq!(bound.len(), 1, "{bound:?}");
+            if begun.load(Ordering::SeqCst) == 2 && bound == [big] {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    };
+    pool.install(|| here(|worker| worker.unwrap().join(task, task)));
+    pool.release();
+    pool.wait_until_stopped();
 }
 
 #[test(two_cpus)]

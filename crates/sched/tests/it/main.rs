@@ -4,6 +4,7 @@ mod bias;
 mod blame;
 mod cfs;
 mod colab_figure_1;
+mod colab_rules;
 mod common;
 mod eevdf;
 mod forget;

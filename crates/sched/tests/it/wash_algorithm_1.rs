@@ -1,5 +1,5 @@
 //! WASH's Algorithm 1 for threads that contend (CGO 2016, section 6, lines 14 to 20), worked by hand with the test as the
-//! host: one big core and three small ones, five application threads and a collector.
+//! host: one big core and three small ones, five application threads and a collector. At the end for threads that do not.
 
 use crate::common;
 use evenkeel_model::{
@@ -126,4 +126,57 @@ fn the_worst_bottleneck_is_chosen_however_few_contend() {
     let machine = common::machine(1, 7);
     let sched = after_one_quantum(&machine, "wash:gc=little", true);
     assert_eq!(cores(&sched, HOLDER), machine.big(), "an eighth of all waiting");
+}
+
+/// Line 17, read as a share of the threads: three of four cores are big, and four of five contended threads are nearer to that than three.
+/// The producer is all of ExecRank's set, and all waiting is for the holder.
+#[test]
+fn lock_ranks_may_share_out_threads() {
+    let machine = common::machine(3, 1);
+    let bound = |policy: &str| {
+        let work = |thread: ThreadId| if thread == PRODUCER { 1_000_000_000 } else { 1_000_000 };
+        let sched = after_work(&machine, policy, true, work);
+        [0, 1, 2, 3, 4].map(|id| cores(&sched, ThreadId(id)) == machine.big())
+    };
+    assert_eq!(bound("wash:gc=little"), [true, true, false, false, false]);
+    assert_eq!(bound("wash:gc=little:lock-rank=threads"), [true, true, true, true, false]);
+}
+
+/// Whether the operating system may use all cores for four threads that did as much and waited for no other thread, after one quantum. Each
+/// ran for 1 ms on the big core after so many ms in which it could not, and has this speedup.
+fn left_alone(policy: &str, threads: [(u64, f64); 4]) -> bool {
+    let machine = common::machine(1, 3);
+    let mut sched = Scheduler::new(machine.clone(), Setup::parse(policy).expect("a policy").make(), None);
+    let mut now = Ns::ZERO;
+    for (waited, speedup) in threads {
+        let (program, kind, class) = (ProgramId(0), ThreadKind::Application, Class::fair(0));
+        let (cores, clamp) = (machine.all(), Clamp::default());
+        let thread = sched.create(&NewThread { program, kind, class, cores, on: BIG, clamp });
+        assert_eq!(sched.ready(now, thread, Why::New { by: None }), BIG, "the fallback");
+        assert!(matches!(sched.next(now, BIG), Next::Run { thread: first, .. } if first == thread));
+        let (time, waited) = (Ns::from_ms(1), Ns::from_ms(waited));
+        now += waited + time;
+        let instructions = Some(Instructions(1_000_000));
+        let span = Span { time, waited, instructions, speedup: Some(speedup), ..Span::default() };
+        sched.ran(now, thread, BIG, &span);
+        sched.blocked(now, thread, Wait::Sleep);
+        common::drop_actions(&mut sched);
+    }
+    sched.refresh(Ns::from_ms(40));
+    (0..4).all(|id| cores(&sched, ThreadId(id)) == machine.all())
+}
+
+/// Section 4: "A low locking ratio is necessary but not sufficient. Scalable benchmarks typically employ homogeneous threads [...]
+/// that perform about the same amount and type of work."
+#[test]
+fn threads_that_do_not_contend_may_have_to_be_alike() {
+    let alike = [(0, 2.0); 4];
+    // Around a mean speedup of 1.6 up to 2.0 is alike.
+    let of_another_type = [(0, 1.2), (0, 1.2), (0, 1.2), (0, 2.8)];
+    // One achieved a tenth of what it could; the mean is 0.775, and half of that is alike.
+    let of_another_amount = [(0, 2.0), (0, 2.0), (0, 2.0), (9, 2.0)];
+    for threads in [alike, of_another_type, of_another_amount] {
+        assert!(left_alone("wash", threads), "{threads:?}");
+        assert_eq!(left_alone("wash:homogeneous", threads), threads == alike, "{threads:?}");
+    }
 }

@@ -33,12 +33,18 @@ static __always_inline __s32 begin_beats(on_beat *called, __u64 period)
 /* Not constant: the verifier takes it for memory that is written to. */
 static char stopped[] = "the process that decides has stopped";
 
-/* Gives the machine back if the process does not answer. */
+/* Gives the machine back if the process does not answer. It looks many times in half of this time, also when nothing happens: if it does not, it
+ * is missed, which waits for it as an event does. Not at once: when the machine itself has stood still, as a guest may, the process has all
+ * of its time from then on. */
 static bool gives_up(__u64 now)
 {
 	unsigned long long none = 0;
 
-	if (!heard || !silent_for(now, gone_after))
+	if (!heard)
+		return false;
+	if (now > heard + gone_after / 2)
+		pending(now);
+	if (!silent_for(now, gone_after))
 		return false;
 	scx_bpf_error_bstr(stopped, &none, 0);
 	return true;

@@ -43,7 +43,7 @@ __u32 exit_kind = 0;
 char exit_reason[128] = {};
 char exit_message[1024] = {};
 
-/* When the first event came that was not acted on yet. */
+/* When the first event came that was not acted on yet, or the process was missed. */
 static __u64 unheard;
 
 /* 16 MiB hold 299,593 events of 48 bytes and 8 of the ring's: three a switch, 50,000 switches a second, for the 2 s after which

@@ -210,6 +210,11 @@ impl Library {
         unsafe { self.call::<extern "C" fn(u32, u32, u64) -> u64>("twin_charge")(slot, core, ran) }
     }
 
+    pub fn owes(&self, running: u32, core: u32) -> u64 {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32, u32) -> u64>("twin_owes")(running, core) }
+    }
+
     pub fn enter(&self, slot: u32, core: u32, why: u32) -> i64 {
         // SAFETY: as above.
         unsafe { self.call::<extern "C" fn(u32, u32, u32) -> i64>("twin_enter")(slot, core, why) }

@@ -162,6 +162,11 @@ __u64 twin_charge(__u32 slot, __u32 core, __u64 ran)
 	return hook_charge(slot, core, ran);
 }
 
+__u64 twin_owes(__u32 running, __u32 core)
+{
+	return hook_owes(running, core);
+}
+
 __s64 twin_enter(__u32 slot, __u32 core, __u32 why)
 {
 	return hook_enter(slot, core, why);

@@ -80,6 +80,14 @@ impl Twin {
         }
     }
 
+    /// What a wake-up counts of the thread that runs on a core, as closely as what it is charged: speedups are 1024ths there.
+    fn compare_owes(&self, s: &State, running: ThreadId, core: CoreId) {
+        let kernel = self.library.owes(slot(running), core.0.into());
+        let owes = self.inner.owes(s, running, core);
+        let near = owes.0.abs_diff(kernel) <= 1 + owes.0 / 500;
+        self.compare(s, &format!("owes of {running:?}"), owes.0, if near { owes.0 } else { kernel });
+    }
+
     fn compare<T: PartialEq + Debug>(&self, s: &State, what: &str, core: T, kernel: T) {
         let mut found = self.found.lock().unwrap();
         found.compared += 1;
@@ -186,6 +194,9 @@ impl Policy for Twin {
 
     fn enter(&mut self, s: &State, thread: ThreadId, core: CoreId, reason: Why) -> i64 {
         self.write(s);
+        if let Some(running) = s.core(core).current {
+            self.compare_owes(s, running, core);
+        }
         let kernel = self.library.enter(slot(thread), core.0.into(), why(reason));
         let vruntime = self.inner.enter(s, thread, core, reason);
         self.ran = (reason == Why::Preempted).then_some(thread);
@@ -216,6 +227,7 @@ impl Policy for Twin {
 
     fn preempts(&self, s: &State, woken: ThreadId, running: ThreadId, core: CoreId) -> bool {
         self.write_threads(s);
+        self.compare_owes(s, running, core);
         let kernel = self.library.preempts(slot(woken), slot(running), core.0.into());
         let preempts = self.inner.preempts(s, woken, running, core);
         self.compare(s, "preempts", preempts, kernel);

@@ -56,6 +56,23 @@ fn gts_uses_little_cores_when_there_are_more_busy_threads_than_big_cores() {
     assert!(outcome.cores.iter().all(|core| core.busy > Ns::from_ms(50)), "{:?}", outcome.cores);
 }
 
+/// The waiter begins on a little core and may use all from 1 ms on; then it is 99 ms too early at every barrier. The worker keeps the other
+/// little core.
+#[test]
+fn gts_takes_a_thread_that_polls_at_a_barrier_for_busy() {
+    let only = |core: u16| SchedParams { cpus: Some(vec![core]), ..SchedParams::default() };
+    let three = |body: Vec<Op>| Op::Repeat { times: Some(3), body };
+    let waits = three(vec![Op::Barrier(BarrierId(0)), compute(1)]);
+    let waiter = thread("waiter", vec![compute(1), Op::Set(SchedParams::default()), waits]);
+    let worker = thread("worker", vec![three(vec![compute(100), Op::Barrier(BarrierId(0))])]);
+    let mut p = program("p", vec![Thread { sched: only(1), ..waiter }, Thread { sched: only(2), ..worker }]);
+    p.barriers.push(Barrier { name: "b".into(), parties: 2 });
+    assert_eq!(big_share(&on(&machine(1, 2), p.clone(), "gts"), 0), 0.0, "it sleeps, and is idle");
+    p.spin = Ns::from_ms(200);
+    let polls = on(&machine(1, 2), p, "gts");
+    assert!(big_share(&polls, 0) > 0.95, "{}", big_share(&polls, 0));
+}
+
 #[test]
 fn pfs_lets_equal_threads_make_equal_progress() {
     let threads = (0..4).map(|i| thread(&format!("t{i}"), vec![compute(3000)])).collect();

@@ -594,3 +594,24 @@ fn a_thread_that_polls_keeps_its_core_until_it_has_waited_for_long() {
     // Four and five of work; the second waits for three.
     assert_eq!([0, 2, 10].map(busy), [9, 11, 12].map(Ns::from_ms));
 }
+
+/// The first one arrives after 2 ms and waits for three.
+#[test]
+fn a_thread_that_polls_at_a_barrier_keeps_its_core_busy_and_awake() {
+    let meet = |spin: u64, wake: u64| {
+        let ops = |ms| vec![compute(ms), Op::Barrier(BarrierId(0)), compute(1)];
+        let mut p = program("p", vec![thread("a", ops(2)), thread("b", ops(5))]);
+        p.barriers.push(Barrier { name: "b".into(), parties: 2 });
+        p.spin = Ns::from_ms(spin);
+        let mut machine = machine(0, 2);
+        machine.costs.wake = Ns::from_ms(wake);
+        on(&machine, p)
+    };
+    let [none, short, long] = [0, 2, 10].map(|spin| meet(spin, 0));
+    let busy = |outcome: &Outcome| outcome.cores.iter().map(|core| core.busy).sum::<Ns>();
+    assert_eq!([&none, &short, &long].map(|outcome| outcome.makespan), [Ns::from_ms(6); 3]);
+    assert_eq!([&none, &short, &long].map(busy), [9, 11, 12].map(Ns::from_ms));
+    assert!(none.energy < short.energy && short.energy < long.energy, "a busy core uses more");
+    // Where a core that idles takes 1 ms to wake up, one that polls for long enough does not.
+    assert_eq!([0, 2, 10].map(|spin| exits(&meet(spin, 1))), [[7, 6], [7, 6], [6, 6]]);
+}

@@ -95,32 +95,11 @@ fn numbers(report: &Report<'_>) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsString;
-
-    use evenkeel_linux::trial::{Measured, Rules, Trial};
-    use evenkeel_model::Ns;
-    use evenkeel_report::table::Stream;
-
-    use super::super::Scheduler;
+    use super::super::report::tests::said_of;
     use super::*;
 
-    /// The page of rounds, each with the seconds of the kernel's own scheduler and of others, and of each the joules a second.
     fn page_of<const N: usize>(rounds: &[[f64; N]], joules: Option<[f64; N]>) -> String {
-        let rules = Rules::exactly(rounds.len() as u32, 0.02);
-        let mut trial = Trial::new(N - 1, rules);
-        for seconds in rounds {
-            let measured = |one: usize| Measured {
-                wall: Ns((seconds[one] * 1e9) as u64),
-                energy_j: joules.map(|joules| joules[one] * seconds[one]),
-            };
-            trial.add(&std::array::from_fn::<_, N, _>(|one| (one, measured(one))));
-        }
-        let stock = Scheduler { name: "stock".into(), words: Vec::new() };
-        let others = (1..N).map(|_| Scheduler::new(&["run", "--policy", "pfs"], &[]));
-        let schedulers: Vec<Scheduler> = std::iter::once(stock).chain(others).collect();
-        let command: Vec<OsString> = ["./app", "<b>"].map(OsString::from).into();
-        let (asked, to) = ("evenkeel try", Stream::Output);
-        page(&Report { asked, command: &command, schedulers: &schedulers, trial: &trial, rules, to })
+        said_of(rounds, joules, page)
     }
 
     #[test]

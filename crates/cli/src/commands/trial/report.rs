@@ -228,8 +228,111 @@ impl Report<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use evenkeel_model::Ns;
+    use serde_json::Value;
+
     use super::*;
+
+    /// With the joules below a run takes 40 J, 30 J, 50 J, 60 J and 20 J: what is fastest does not take least.
+    const ROUNDS: [[f64; 5]; 3] = [[4.0, 3.0, 2.0, 6.0, 2.0]; 3];
+    const JOULES: [f64; 5] = [10.0, 10.0, 25.0, 10.0, 10.0];
+
+    /// What is said of rounds, each with the seconds of the kernel's own scheduler and of others, and of each the joules a second.
+    pub fn said_of<const N: usize>(
+        rounds: &[[f64; N]],
+        joules: Option<[f64; N]>,
+        say: impl Fn(&Report<'_>) -> String,
+    ) -> String {
+        let rules = Rules::exactly(rounds.len() as u32, 0.02);
+        let mut trial = Trial::new(N - 1, rules);
+        for seconds in rounds {
+            let measured = |one: usize| Measured {
+                wall: Ns((seconds[one] * 1e9) as u64),
+                energy_j: joules.map(|joules| joules[one] * seconds[one]),
+            };
+            trial.add(&std::array::from_fn::<_, N, _>(|one| (one, measured(one))));
+        }
+        let stock = Scheduler { name: "stock".into(), words: Vec::new() };
+        let policies = ["pfs", "gts", "wash", "colab"].into_iter().cycle().take(N - 1);
+        let others = policies.map(|policy| Scheduler::new(&["run", "--policy", policy], &[]));
+        let schedulers: Vec<Scheduler> = std::iter::once(stock).chain(others).collect();
+        let command: Vec<OsString> = ["./app", "<b>"].map(OsString::from).into();
+        // A file is as wide as its lines, whatever the terminal is.
+        let (asked, to) = ("evenkeel try", Stream::File);
+        say(&Report { asked, command: &command, schedulers: &schedulers, trial: &trial, rules, to })
+    }
+
+    fn table_of<const N: usize>(rounds: &[[f64; N]], joules: Option<[f64; N]>) -> String {
+        said_of(rounds, joules, |report| report.text(Format::Table).unwrap())
+    }
+
+    fn json_of<const N: usize>(rounds: &[[f64; N]], joules: Option<[f64; N]>) -> Value {
+        serde_json::from_str(&said_of(rounds, joules, |report| report.text(Format::Json).unwrap())).unwrap()
+    }
+
+    /// A scheduler's line of the table, without what aligns it.
+    fn line_of(table: &str, scheduler: &str) -> String {
+        let lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        lines.filter(|words| words.first() == Some(&scheduler)).map(|words| words.join(" ")).collect()
+    }
+
+    #[test]
+    fn the_table_says_what_to_type_and_compares_time_and_energy() {
+        let table = table_of(&ROUNDS, Some(JOULES));
+        for (scheduler, line) in [
+            ("stock", "stock 3 4.000 40.00"),
+            ("gts", "gts 3 2.000 -50.0 % -50.0 % to -50.0 % faster 50.00 +25.0 % +25.0 % to +25.0 %"),
+            ("wash", "wash 3 6.000 +50.0 % +50.0 % to +50.0 % slower 60.00 +50.0 % +50.0 % to +50.0 %"),
+        ] {
+            assert_eq!(line_of(&table, scheduler), line, "{table}");
+        }
+        let advice = "\n\nFastest: 50.0 % less time than under the kernel's own scheduler:\n  \
+                      evenkeel run --policy gts -- ./app '<b>'\nAs fast, as far as can be told: colab.\n";
+        assert!(table.ends_with(advice), "{table}");
+    }
+
+    #[test]
+    fn where_no_energy_is_counted_and_none_is_as_fast_neither_is_mentioned() {
+        let table = table_of(&[[4.0, 3.0]; 3], None);
+        assert_eq!(line_of(&table, "pfs"), "pfs 3 3.000 -25.0 % -25.0 % to -25.0 % faster", "{table}");
+        let advice = "\n\nFastest: 25.0 % less time than under the kernel's own scheduler:\n  \
+                      evenkeel run --policy pfs -- ./app '<b>'\n";
+        assert!(table.ends_with(advice), "{table}");
+        let found = json_of(&[[4.0, 3.0]; 3], None);
+        assert_eq!((&found["fastest"], &found["as_fast"]), (&"pfs".into(), &Value::Array(Vec::new())));
+        assert_eq!(found["schedulers"][1]["energy_j"], Value::Null);
+    }
+
+    #[test]
+    fn programs_are_told_which_is_fastest_and_what_each_takes() {
+        let found = json_of(&ROUNDS, Some(JOULES));
+        assert_eq!((&found["fastest"], &found["as_fast"]), (&"gts".into(), &serde_json::json!(["colab"])));
+        let numbers = |field: &str| -> Vec<Option<f64>> {
+            let all = found["schedulers"].as_array().unwrap().iter();
+            all.map(|one| one[field].as_f64().map(|number| (number * 1e6).round() / 1e6)).collect()
+        };
+        assert_eq!(numbers("energy_j"), [40.0, 30.0, 50.0, 60.0, 20.0].map(Some));
+        for field in ["against_stock", "low", "high"] {
+            assert_eq!(numbers(field), [None, Some(-0.25), Some(-0.5), Some(0.5), Some(-0.5)], "{field}");
+        }
+        for field in ["energy_against_stock", "energy_low", "energy_high"] {
+            assert_eq!(numbers(field), [None, Some(-0.25), Some(0.25), Some(0.5), Some(-0.5)], "{field}");
+        }
+    }
+
+    #[test]
+    fn chance_has_no_fastest_and_intervals_on_both_sides() {
+        let found = json_of(&[[1.0, 0.5], [1.0, 1.5], [1.0, 0.9]], Some([10.0; 2]));
+        assert_eq!((&found["fastest"], &found["as_fast"]), (&Value::Null, &Value::Array(Vec::new())));
+        let number = |field: &str| found["schedulers"][1][field].as_f64().unwrap();
+        for [low, value, high] in
+            [["low", "against_stock", "high"], ["energy_low", "energy_against_stock", "energy_high"]]
+        {
+            assert!(number(low) < number(value) && number(value) < number(high), "{found}");
+            assert!(number(low) < 0.0 && number(high) > 0.0, "{found}");
+        }
+    }
 
     #[test]
     fn an_interval_says_no_more_than_it_knows() {

@@ -10,6 +10,7 @@ use super::super::target::Target;
 use super::super::voltages::{Change, Load};
 use super::*;
 use crate::dvfs::Cpufreq;
+use crate::scope::scope;
 
 /// What a core of the machine with powers uses: `C f V^2`, in W, with C in W/GHz/V^2 and a voltage that is linear in the frequency.
 fn watts(kind: usize, mhz: u64) -> f64 {
@@ -92,6 +93,37 @@ fn sprinting_gives_active_cores_what_waiting_ones_leave() {
     assert_eq!(set_for([1, 1]), [2000, 500, 2000, 500]);
     assert_eq!(set_for([0, 1]), [500, 500, 2000, 500]);
     assert_eq!(set_for([0, 0]), [2000, 2000, 500, 500], "serially, the big cores sprint");
+}
+
+/// III.C: the big core that runs a serial part gets the power of the others. Here its thread is a worker meanwhile.
+#[test]
+fn serial_code_inside_of_install_sprints_and_a_task_that_is_left_does_not() {
+    let (topology, clocks) = (with_bases(), Clocks::default());
+    let target = Target::of(&topology).ok();
+    let options = VoltageOptions { techniques: Techniques::BASE_M, target, limit: Limit::Highest };
+    let uneven = uneven_on(&topology, &Mock::default(), options, Some(clocks.clone()));
+    let asymmetry = Arc::new(Asymmetry::new(4, Some(uneven), None, Vec::new()).unwrap());
+    (1..4).for_each(|worker| {
+        asymmetry.arrive(worker, true, Waiting);
+    });
+    let set = || {
+        a_quantum_passes(&asymmetry);
+        clocks.set.lock().unwrap().iter().map(|(_, mhz)| *mhz).collect::<Vec<_>>()
+    };
+    let pool = PoolState::new(4, Some(Arc::clone(&asymmetry)), None);
+    let (mut before, mut task, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let installed = pool.in_first_slot(|| {
+        before = set();
+        scope(|scope| scope.spawn(|_| task = set()));
+        after = set();
+    });
+    assert!(installed.is_ok());
+    assert_eq!(before, [2000, 500, 500, 500]);
+    assert_eq!(task, [1500; 4], "a region's last task");
+    assert_eq!(after, before, "between two regions");
+    assert_eq!(set(), [2000, 2000, 500, 500], "outside");
+    asymmetry.set(2, Active);
+    assert_eq!(set(), [1500; 4], "one of the pool's own workers alone");
 }
 
 #[test]
@@ -244,11 +276,13 @@ fn without_a_technique_its_region_runs_at_what_was_there() {
     let clocks = Clocks::default();
     let asymmetry = asymmetry(&Mock::default(), Techniques::BASE, Some(clocks.clone()), [Active; 4]);
     let set = || clocks.set.lock().unwrap().iter().map(|(_, mhz)| *mhz).collect::<Vec<_>>();
+    // The first worker was alone for a moment, and that is a serial region.
+    a_quantum_passes(&asymmetry);
     assert_eq!(set(), [1500; 4]);
     asymmetry.set(3, Waiting);
     assert_eq!(set(), [1500; 4]);
     let clocks = limited();
-    let _asymmetry = super::asymmetry(&Mock::default(), Techniques::BASE, Some(clocks.clone()), [Active; 4]);
+    a_quantum_passes(&super::asymmetry(&Mock::default(), Techniques::BASE, Some(clocks.clone()), [Active; 4]));
     assert_eq!(*clocks.set.lock().unwrap(), [(0, 1200), (1, 1500), (2, 1500), (3, 1500)]);
 }
 
@@ -334,6 +368,7 @@ fn the_papers_cores_get_the_frequencies_of_the_papers_table() {
             kind: CoreTypeId((worker / 2) as u8),
             thread: None,
             active: worker % 2 < active[worker / 2],
+            serial: false,
         };
         voltages.follow(Change::All, || (0..4).map(load).collect()).unwrap();
         for worker in 0..4 {
@@ -355,7 +390,7 @@ fn what_is_asked_for_while_another_thread_sets_clocks_is_done_by_that_one() {
     let (machine, cpus) = topology.machine("x").unwrap();
     let options = || VoltageOptions { techniques: Techniques::BASE_PSM, target: None, limit: Limit::Highest };
     let loads = |active: bool| {
-        let load = |cpu: u16| Load { cpu, kind: CoreTypeId((cpu / 2) as u8), thread: None, active };
+        let load = |cpu: u16| Load { cpu, kind: CoreTypeId((cpu / 2) as u8), thread: None, active, serial: false };
         (0..4).map(load).collect::<Vec<_>>()
     };
     let clocks = Clocks::default();

@@ -1,0 +1,133 @@
+//! COLAB's labels and the choices that knobs make (CGO 2020, sections 3.2, 4.1 and 4.2), each worked by hand with the test as the
+//! host: two big cores and two little ones.
+
+use crate::common;
+use evenkeel_model::{CoreId, Machine, Ns, ProgramId, ThreadId};
+use evenkeel_sched::policy::Group;
+use evenkeel_sched::{Clamp, Class, NewThread, Next, Scheduler, Setup, Span, ThreadKind, Wait, Why};
+
+fn scheduler(policy: &str, machine: Machine) -> Scheduler {
+    Scheduler::new(machine, Setup::parse(policy).expect("a policy of the registry").make(), None)
+}
+
+fn create(sched: &mut Scheduler) -> ThreadId {
+    let (class, cores) = (Class::fair(0), sched.state().machine.all());
+    let (program, kind, clamp) = (ProgramId(0), ThreadKind::Application, Clamp::default());
+    sched.create(&NewThread { program, kind, class, cores, on: CoreId(0), clamp })
+}
+
+fn with_threads<const COUNT: usize>(policy: &str) -> (Scheduler, [ThreadId; COUNT]) {
+    let mut sched = scheduler(policy, common::machine(2, 2));
+    let threads = [(); COUNT].map(|()| create(&mut sched));
+    (sched, threads)
+}
+
+/// The threads have a core for 1 ms each, one after the other, with these speedups, and sleep. Then the period is over.
+fn period(sched: &mut Scheduler, number: u64, turns: &[(ThreadId, f64)]) {
+    let mut now = Ns::from_ms(10 * number);
+    for (thread, speedup) in turns.iter().copied() {
+        let why = if sched.state().thread(thread).alive() { Why::Woken { by: None } } else { Why::New { by: None } };
+        let core = sched.ready(now, thread, why);
+        assert!(matches!(sched.next(now, core), Next::Run { thread: first, .. } if first == thread));
+        now += Ns::from_ms(1);
+        let span = Span { time: Ns::from_ms(1), speedup: Some(speedup), ..Span::default() };
+        sched.ran(now, thread, core, &span);
+        sched.blocked(now, thread, Wait::Sleep);
+        common::drop_actions(sched);
+    }
+    sched.refresh(Ns::from_ms(10 * (number + 1)));
+    common::drop_actions(sched);
+}
+
+/// Section 3.2: "Threads with both low predicted speedup and blocking levels" belong on little cores. Around a mean of 10 ms less than
+/// 7.2 is low and more than 12.8 is high; around a mean speedup of 2 less than 1.5 and more than 2.5.
+#[test]
+fn what_gains_little_belongs_on_little_cores_if_little_waits_for_it() {
+    let (mut sched, threads) = with_threads::<4>("colab");
+    for (thread, waited) in threads.into_iter().zip([2, 10, 18, 10]) {
+        sched.blame(thread, Ns::from_ms(waited));
+    }
+    let [a, b, c, d] = threads;
+    period(&mut sched, 0, &[(a, 1.0), (b, 1.0), (c, 3.0), (d, 3.0)]);
+    let groups = threads.map(|thread| sched.standing(thread).group);
+    assert_eq!(groups, [Group::Little, Group::Either, Group::Big, Group::Big]);
+    assert_eq!(threads.map(|thread| sched.standing(thread).urgency), [0.0, 0.0, 18e6, 0.0]);
+}
+
+/// Section 3.2: "periodically labeling ready threads". One that sleeps for a whole period keeps its labels, and is no measure for
+/// others.
+#[test]
+fn labels_are_those_among_the_threads_that_took_part() {
+    let (mut sched, threads) = with_threads::<3>("colab");
+    let [a, asleep, c] = threads;
+    let groups = |sched: &Scheduler| threads.map(|thread| sched.standing(thread).group);
+    period(&mut sched, 0, &[(a, 1.0), (asleep, 2.0), (c, 3.0)]);
+    assert_eq!(groups(&sched), [Group::Little, Group::Either, Group::Big]);
+    // Of 1 and 1.5 the second is high; of 1, 1.5 and 2 it is not, but 2 is.
+    period(&mut sched, 1, &[(a, 1.5), (c, 1.0)]);
+    assert_eq!(groups(&sched), [Group::Big, Group::Either, Group::Little]);
+}
+
+/// A new thread that waits for a core.
+fn waits_for(sched: &mut Scheduler, core: CoreId) -> ThreadId {
+    let thread = create(sched);
+    sched.ready(Ns::ZERO, thread, Why::New { by: None });
+    sched.found(Ns::ZERO, thread, core);
+    thread
+}
+
+/// Section 3.2: "threads always have priority to be selected by the same type of cores if there exists a core of the same type
+/// with an empty runqueue". One waits for a big core and one for a little one, and all cores share a cache, so that none is nearer.
+#[test]
+fn a_core_without_a_queue_fetches_from_its_own_type_first() {
+    for (idle, own, other) in [(CoreId(1), 0, 1), (CoreId(3), 1, 0)] {
+        let mut machine = common::machine(2, 2);
+        machine.clusters[1].cache = machine.clusters[0].cache;
+        let mut sched = scheduler("colab", machine);
+        let waiting = [CoreId(0), CoreId(2)].map(|core| {
+            let running = waits_for(&mut sched, core);
+            assert!(matches!(sched.next(Ns::ZERO, core), Next::Run { thread, .. } if thread == running));
+            waits_for(&mut sched, core)
+        });
+        sched.blame(waiting[other], Ns::from_ms(20));
+        let now = Ns::from_ms(10);
+        sched.refresh(now);
+        common::drop_actions(&mut sched);
+        assert!(sched.standing(waiting[other]).urgency > 0.0, "the other one is blamed");
+        assert!(matches!(sched.next(now, idle), Next::Run { thread, .. } if thread == waiting[own]), "{idle:?}");
+    }
+}
+
+/// Section 4.1: "the cumulative time each thread has caused other threads to wait". For the first thread others waited 40 ms in the first
+/// period, for the second 15 ms in each of the next two.
+#[test]
+fn blame_is_of_late_or_of_all_time() {
+    for (policy, urgencies) in [("colab", [0.0, 22.5e6, 0.0]), ("colab:blame=all", [40e6, 0.0, 0.0])] {
+        let (mut sched, threads) = with_threads::<3>(policy);
+        let turns = threads.map(|thread| (thread, 2.0));
+        sched.blame(threads[0], Ns::from_ms(40));
+        period(&mut sched, 0, &turns);
+        for number in [1, 2] {
+            sched.blame(threads[1], Ns::from_ms(15));
+            period(&mut sched, number, &turns);
+        }
+        assert_eq!(threads.map(|thread| sched.standing(thread).urgency), urgencies, "{policy}");
+    }
+}
+
+/// Section 4.2: "helps to keep both core clusters equally occupied and load balanced", in turn or, as no paper says, by what each
+/// core can do: with three threads a big core has less to do than a little one with two.
+#[test]
+fn threads_are_dealt_in_turn_or_by_load() {
+    let dealt = |policy: &str| {
+        let mut sched = scheduler(policy, common::machine(2, 2));
+        [(); 8].map(|()| {
+            let thread = create(&mut sched);
+            sched.ready(Ns::ZERO, thread, Why::New { by: None }).0
+        })
+    };
+    for policy in ["colab", "colab:deal=turn"] {
+        assert_eq!(dealt(policy), [0, 1, 2, 3, 0, 1, 2, 3], "{policy}");
+    }
+    assert_eq!(dealt("colab:deal=load"), [0, 1, 2, 3, 0, 1, 0, 1]);
+}
