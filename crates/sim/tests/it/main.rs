@@ -15,3 +15,4 @@ mod semantics;
 mod siblings;
 mod steering;
 mod tasks;
+mod waiting;
