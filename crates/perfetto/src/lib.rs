@@ -62,7 +62,7 @@ impl<W: io::Write> Tracks<W> {
             uuid: Some(track),
             name: Some(name.to_owned()),
             parent_uuid: Some(parent),
-            counter: Some(CounterDescriptor { unit_name: Some(unit.to_owned()) }),
+            counter: Some(CounterDescriptor { unit_name: Some(unit.to_owned()), ..CounterDescriptor::default() }),
             ..TrackDescriptor::default()
         });
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use arrow_array::{Float64Array, StringArray, UInt64Array};
-use evenkeel_perfetto::proto::Type;
+use evenkeel_perfetto::proto::{Trace, TracePacket, TrackDescriptor, TrackEvent, TrackEventDefaults, Type, Unit};
 use prost::Message;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -12,10 +12,6 @@ use pyo3::prelude::*;
 use crate::error::Error;
 use crate::history::{batch, column, texts};
 use crate::table::Table;
-
-mod messages;
-
-use messages::{Event, EventDefaults, Packet, Trace, TrackDescriptor, Unit};
 
 /// SEQ_INCREMENTAL_STATE_CLEARED: what earlier packets of the sequence said does not hold any more.
 const STATE_CLEARED: u32 = 1;
@@ -215,7 +211,7 @@ struct Clock {
 }
 
 impl Sequence {
-    fn learn(&mut self, packet: &Packet) {
+    fn learn(&mut self, packet: &TracePacket) {
         if packet.sequence_flags() & STATE_CLEARED != 0 {
             *self = Self::default();
         }
@@ -224,7 +220,7 @@ impl Sequence {
         }
         if let Some(defaults) = &packet.trace_packet_defaults {
             self.clock = defaults.timestamp_clock_id();
-            self.track = defaults.track_event_defaults.as_ref().map_or(0, EventDefaults::track_uuid);
+            self.track = defaults.track_event_defaults.as_ref().map_or(0, TrackEventDefaults::track_uuid);
         }
         let clocks = packet.clock_snapshot.iter().flat_map(|snapshot| &snapshot.clocks);
         let (own, others): (Vec<_>, Vec<_>) = clocks.partition(|clock| clock.clock_id() >= OWN_CLOCKS);
@@ -238,7 +234,7 @@ impl Sequence {
     }
 
     /// When a packet is from.
-    fn time(&mut self, packet: &Packet) -> Result<u64, String> {
+    fn time(&mut self, packet: &TracePacket) -> Result<u64, String> {
         let (time, number) = (packet.timestamp(), packet.timestamp_clock_id.unwrap_or(self.clock));
         if number < OWN_CLOCKS || packet.timestamp.is_none() {
             return Ok(time);
@@ -253,7 +249,7 @@ impl Sequence {
         Ok(at)
     }
 
-    fn name(&self, event: &Event) -> Result<String, String> {
+    fn name(&self, event: &TrackEvent) -> Result<String, String> {
         match (&event.name, event.name_iid) {
             (None, Some(number)) => {
                 let name = self.names.get(&number).cloned();
