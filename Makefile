@@ -10,7 +10,8 @@ SHELL := bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 # Where cargo builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# By another name than MAKE: a command in which that one stands is run under --dry-run, too.
+# By another name than MAKE: a command in which that one stands is run under --dry-run, too. So `make -j` keeps its job server from it, and
+# it gets no flags, which would have it look for that.
 SUBMAKE := $(MAKE)
 
 help: ## what there is
@@ -50,7 +51,7 @@ test: ## formats, lints, and tests everything
 	cargo fmt --all --check
 	cargo test --workspace --locked --no-run
 	@mkdir -p $(TARGET)
-	@{ (sleep 5; exec nice -n 19 $(SUBMAKE) --no-print-directory --keep-going lint target/python/wheels) >$(TARGET)/lint.log 2>&1 & \
+	@{ (sleep 5; MAKEFLAGS= exec nice -n 19 $(SUBMAKE) --no-print-directory --keep-going lint target/python/wheels) >$(TARGET)/lint.log 2>&1 & \
 	trap "kill $$! 2>/dev/null || true" EXIT; \
 	cargo test --workspace --locked --no-fail-fast || failed=1; \
 	cargo test --manifest-path crates/rayon-core/Cargo.toml --target-dir $(TARGET) --locked || failed=1; \
@@ -110,9 +111,11 @@ fresh: ## `make test` and `make run` on a Debian 12 made for it, as a newcomer h
 	@scripts/setup fresh
 	@scripts/fresh test run
 
-bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon, chili, oneTBB, libfork and citor, each in one run, with spread; frequencies that are set; OpenMP programs with and without help; frames of a timeline
+# Of Rayon's own benchmarks a few, in one round.
+bench: ## the simulator against SimPy and SimGrid, the runtime against Rayon, chili, oneTBB, libfork and citor, each in one run, with spread; some of Rayon's own benchmarks; frequencies that are set; OpenMP programs with and without help; frames of a timeline
 	@scripts/setup bench
 	@bench/run
+	@bench/rayon --rounds 1 fibonacci_join_1_2 join_recursively increment_all factorial_par_iter quick_sort matmul_strassen
 	@bench/uneven
 	@bench/dvfs
 	@bench/openmp

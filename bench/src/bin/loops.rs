@@ -3,7 +3,8 @@
 //!
 //!     loops --evenkeel FILE --library FILE [--programs NAMES] [--rounds N] [--format json]
 //!
-//! In each round all take turns, and each time is divided by that of the program as it is, in the same round.
+//! In each round all take turns, and each time is divided by that of the program as it is, in the same round. On the cores of this machine, taken as equally fast, the
+//! library has nothing to gain: there it is seen what it costs.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -56,7 +57,7 @@ const CORES: [&str; 6] = ["--big", "0", "--little", "1", "--ratio", "3"];
 /// Equal parts end when the little core, at a speed of 1, has done its half; all cores, at speeds of 3 and 1, do all of it in half of that time.
 const IDEAL: f64 = 0.5;
 
-/// How a program is run. The first is what the others are compared with.
+/// How a program is run.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     Stock,
@@ -65,16 +66,36 @@ enum How {
     Pfs,
     Openmp,
     DynamicOpenmp,
+    /// On cores that are not slowed down: as it is, and with the library.
+    Equal,
+    EqualOpenmp,
 }
 
-const ALL: [(How, &str); 6] = [
+impl How {
+    /// What its time is divided by.
+    fn against(self) -> Self {
+        match self {
+            Self::Equal | Self::EqualOpenmp => Self::Equal,
+            _ => Self::Stock,
+        }
+    }
+}
+
+const ALL: [(How, &str); 8] = [
     (How::Stock, "stock"),
     (How::Dynamic, "dynamic"),
     (How::Big, "big core"),
     (How::Pfs, "pfs"),
     (How::Openmp, "--openmp"),
     (How::DynamicOpenmp, "dynamic --openmp"),
+    (How::Equal, "stock, equal cores"),
+    (How::EqualOpenmp, "equal cores"),
 ];
+
+/// What is shown of a program.
+fn shown() -> impl Iterator<Item = &'static str> {
+    ALL.into_iter().filter(|(how, _)| how.against() != *how).map(|(_, name)| name)
+}
 
 /// A program that can be run.
 struct Program {
@@ -111,7 +132,7 @@ impl Program {
     fn command(&self, how: How) -> Option<&Path> {
         match how {
             How::Dynamic | How::DynamicOpenmp => self.dynamic.as_deref(),
-            How::Stock | How::Big | How::Pfs | How::Openmp => Some(&self.plain),
+            How::Stock | How::Big | How::Pfs | How::Openmp | How::Equal | How::EqualOpenmp => Some(&self.plain),
         }
     }
 }
@@ -128,11 +149,17 @@ fn compiled(folder: &Path, compiler: &str, program: &str, schedule: &str) -> Res
 
 /// Runs a program; returns how long that took, in s, and what it printed.
 fn run(args: &Args, how: How, program: &Path, folder: &Path) -> Result<(f64, String), Error> {
-    let mut command = Command::new(&args.evenkeel);
+    let mut command = match how {
+        How::Equal | How::EqualOpenmp => Command::new("taskset"),
+        _ => Command::new(&args.evenkeel),
+    };
     // Fine slices, of which a region has many.
-    command.args(["emulate", "--quiet", "--period", "300us", MACHINE, "--"]);
+    let emulate = ["emulate", "--quiet", "--period", "300us", MACHINE, "--"];
+    let both = ["-c", "0,1"];
+    command.args(if how.against() == How::Equal { &both[..] } else { &emulate });
     match how {
-        How::Stock | How::Dynamic => {}
+        How::Stock | How::Dynamic | How::Equal => {}
+        How::EqualOpenmp => _ = command.env("LD_PRELOAD", &args.library).env("EVENKEEL_OMP_CORES", "0=1,1=1"),
         How::Big => _ = command.args(["taskset", "-c", "0"]),
         How::Pfs => _ = command.arg(&args.evenkeel).args(["run", "--quiet", "--policy", "pfs"]).args(CORES).arg("--"),
         How::Openmp | How::DynamicOpenmp => {
@@ -159,30 +186,33 @@ fn measured(args: &Args, program: &Program) -> Result<Value, Error> {
     let mut seconds = Vec::new();
     let mut ratios = vec![Vec::new(); ALL.len()];
     for round in 0..=args.rounds.max(1) {
-        let (mut stock, mut expected) = (0.0, String::new());
+        let (mut stock, mut expected) = (0.0, None);
         for (nth, (how, name)) in ALL.into_iter().enumerate() {
             let Some(command) = program.command(how) else { continue };
             let (took, said) = run(args, how, command, &program.folder)?;
-            if how == How::Stock {
-                (stock, expected) = (took, said);
-            } else if said != expected {
+            let expected = expected.get_or_insert_with(|| said.clone());
+            if said != *expected {
                 let Program { name: what, from, .. } = program;
                 return Err(format!("{what} ({from}), {name}: {said:?} instead of {expected:?}").into());
             }
-            // The first round brings files into memory.
-            if round > 0 {
-                ratios[nth].push(took / stock);
+            // Each comes before what is divided by it.
+            if how.against() == how {
+                stock = took;
             }
-        }
-        if round > 0 {
-            seconds.push(stock);
+            // The first round brings files into memory.
+            match how {
+                _ if round == 0 => {}
+                How::Stock => seconds.push(took),
+                How::Equal => {}
+                _ => ratios[nth].push(took / stock),
+            }
         }
     }
     let against = |values: Vec<f64>| {
         let spread = spread(values);
         json!({ "median": spread.median, "min": spread.min, "max": spread.max })
     };
-    let measured = ALL.into_iter().zip(ratios).skip(1).filter(|(_, values)| !values.is_empty());
+    let measured = ALL.into_iter().zip(ratios).filter(|(_, values)| !values.is_empty());
     let ratios: serde_json::Map<String, Value> =
         measured.map(|((_, name), values)| (name.to_owned(), against(values))).collect();
     Ok(json!({ "program": program.name, "from": program.from, "stock_s": against(seconds), "against_stock": ratios }))
@@ -193,7 +223,7 @@ fn row(found: &Value) -> String {
     let text = |at: &Value| at.as_str().unwrap_or_default().to_owned();
     let mut row = format!("{:<12} {:<9}", text(&found["program"]), text(&found["from"]));
     row += &format!("{:>7.2} s", number(&found["stock_s"]["median"]));
-    for (_, name) in ALL.into_iter().skip(1) {
+    for name in shown() {
         let of = &found["against_stock"][name];
         row += &match of.is_null() {
             true => format!("  {:>5} {:11}", "", ""),
@@ -213,10 +243,11 @@ fn main() -> ExitCode {
         std::fs::create_dir_all(&folder)?;
         if text {
             println!(
-                "OpenMP programs on {MACHINE}, time against that of the program as it is (all cores could do {IDEAL})"
+                "OpenMP programs on {MACHINE}, time against that of the program as it is (all cores could do {IDEAL}); on equal cores with the \
+                 library against without"
             );
             print!("{:<12} {:<9}{:>9}", "program", "from", "stock");
-            for (_, name) in ALL.into_iter().skip(1) {
+            for name in shown() {
                 print!("  {name:<17}");
             }
             println!();

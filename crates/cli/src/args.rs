@@ -23,7 +23,7 @@ use evenkeel_sched::{Governor, Setup};
 
 pub use emulate::Emulate;
 pub use help::{Completions, Help, Man};
-pub use live::{Accel, Cores, Peer, Record, Run, VmBench, VmCommand, VmRun};
+pub use live::{Accel, Cores, Peer, Record, Run, ThisMachine, VmBench, VmCommand, VmRun};
 pub use scx::{Chosen, Path, Scx};
 pub use sweep::{Merge, Sweep};
 pub use tasks::Tasks;
@@ -241,6 +241,7 @@ const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   evenkeel reproduce colab
   evenkeel reproduce colab --html colab.html
+  evenkeel reproduce colab --with colab:own=colab
   evenkeel reproduce colab --format json > colab.json
 
 The rows, their sources and what each one averages over: experiments/colab.toml.
@@ -440,6 +441,10 @@ pub struct Compare {
 pub struct Reproduce {
     /// The paper: colab, odroid, wash, bias or aaws; or all
     pub experiment: String,
+    /// Run another policy for one of the evaluation: what comes out if the paper is read otherwise, such as colab:own=colab.
+    /// Can be given several times
+    #[arg(long, value_name = "NAME=POLICY")]
+    pub with: Vec<String>,
     /// Show policies the true speedup of every thread: what perfect knowledge would give, not what was published
     #[arg(long)]
     pub oracle: bool,

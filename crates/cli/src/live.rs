@@ -12,13 +12,13 @@ use evenkeel_linux::mask;
 use evenkeel_linux::sample::{Inside, PairWaits};
 use evenkeel_model::{CoreId, Machine, Ns};
 use evenkeel_report::table::{self, Stream};
-use evenkeel_sched::policy::{Description, Hook, Reads};
+use evenkeel_sched::policy::{Description, Hook};
 use evenkeel_sched::{Setup, ThreadKind};
 use evenkeel_topology::{Topology, list};
 
-use crate::args::{Cores, Format};
+use crate::args::{Cores, Format, ThisMachine};
 use crate::failed::Own;
-use crate::{files, json, messages, terminal};
+use crate::{catalog, files, json, messages, terminal};
 
 /// How many threads the summary lists, and how many pairs of a thread that waited and one that was waited for.
 const LISTED: usize = 12;
@@ -28,7 +28,7 @@ const LISTED_PAIRS: usize = 8;
 pub fn topology(cores: &Cores) -> Result<Topology> {
     let chosen = Topology::of_this_machine_with(cores.big.as_deref(), cores.little.as_deref(), cores.ratio);
     let chosen = chosen.map_err(Error::msg)?;
-    let usable = mask::own().context("cannot read which CPUs this process may use")?;
+    let usable = usable()?;
     let barred = chosen.ids().into_iter().find(|cpu| !usable.contains(cpu));
     if let Some(cpu) = barred.filter(|_| cores.big.is_some() || cores.little.is_some()) {
         let usable = list::text(&usable);
@@ -40,6 +40,37 @@ pub fn topology(cores: &Cores) -> Result<Topology> {
 /// The machine for a scheduler, and the CPU that each of its cores is.
 pub fn machine(cores: &Cores) -> Result<(Machine, Vec<u16>)> {
     topology(cores)?.machine("this machine").map_err(Error::msg)
+}
+
+/// The same, of a file where the user names one.
+pub fn this_machine(this: &ThisMachine) -> Result<(Machine, Vec<u16>)> {
+    this.machine.as_deref().map_or_else(|| machine(&this.cores), described)
+}
+
+/// This machine as a file has it. `evenkeel topology --save` numbers as cores all CPUs that are online, and those that this process may not use are left
+/// out here; a file of those that are left fits as well.
+fn described(name: &str) -> Result<(Machine, Vec<u16>)> {
+    let machine = catalog::machine(name)?;
+    let (usable, online, cores) = (usable()?, mask::online(), machine.cores.len());
+    if cores == usable.len() {
+        return Ok((machine, usable));
+    }
+    if cores == online.len() {
+        let own = (0..).map(CoreId).zip(&online).filter(|(_, cpu)| usable.contains(cpu));
+        return Ok((machine.within(own.map(|(core, _)| core).collect()), usable));
+    }
+    let here = list::text(&usable);
+    let all = if usable == online { String::new() } else { format!(", and {} are online", online.len()) };
+    bail!(
+        "machine {name} has {cores} cores, but the CPUs that this process may use are {here} ({} of them{all}): expected a core for each, in their order; \
+         `evenkeel topology --save FILE.toml` writes such a machine, and `taskset -c CPUS evenkeel ...` leaves fewer CPUs",
+        usable.len()
+    )
+}
+
+/// The CPUs that this process may use, ascending. None is offline.
+fn usable() -> Result<Vec<u16>> {
+    mask::own().context("cannot read which CPUs this process may use")
 }
 
 /// Follows a program as planned until it ends.
@@ -214,8 +245,7 @@ impl<'a> Account<'a> {
         let unenforced = self.unenforced();
         let unenforced =
             (!unenforced.is_empty()).then(|| format!("Not enforced through affinity: {}.", unenforced.join(", ")));
-        let uncounted = self.deciders().into_iter().filter_map(uncounted);
-        self.summary.missing.iter().cloned().chain(unenforced).chain(uncounted).collect()
+        self.summary.missing.iter().cloned().chain(unenforced).collect()
     }
 
     fn threads(&self, to: Stream) -> String {
@@ -334,14 +364,6 @@ pub fn deciders(first: &'static Description, later: &[(Ns, String)]) -> Vec<&'st
     all
 }
 
-/// What a policy reads that no host for real threads does, and what it does without.
-pub fn uncounted(policy: &Description) -> Option<String> {
-    match policy.reads {
-        Reads::Stalls { without } => Some(format!("No counters of stalls are read here: {} {without}.", policy.name)),
-        Reads::Speedups | Reads::Nothing => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use evenkeel_linux::host::PERIOD;
@@ -355,7 +377,7 @@ mod tests {
         let plan = Plan {
             machine: machines::by_name("2B2S").unwrap(),
             cpus: vec![0, 1, 2, 3],
-            policy: catalog::live_policy("pfs").unwrap(),
+            policy: catalog::live_policy("cfs").unwrap(),
             period: PERIOD,
             timeline: false,
         };
@@ -363,8 +385,9 @@ mod tests {
             let policies = later.iter().map(|name| (Ns::ZERO, (*name).to_owned())).collect();
             Account::new(&plan, &Summary { policies, ..Summary::default() }).notes()
         };
-        let of_bias = |notes: &[String]| notes.iter().filter(|note| note.contains("bias decides as fcf")).count();
-        assert_eq!(of_bias(&notes(&[])), 0);
-        assert_eq!(of_bias(&notes(&["bias", "cfs", "bias:stay-on-node"])), 1);
+        let slices =
+            "Not enforced through affinity: the length of slices, the order of threads that wait for the same core.";
+        assert_eq!(notes(&["bias"]), Vec::<String>::new());
+        assert_eq!(notes(&["bias", "colab", "cfs", "colab:gc=big"]), [slices]);
     }
 }

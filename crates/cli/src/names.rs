@@ -7,13 +7,15 @@ use evenkeel_model::machines;
 use evenkeel_report::json::Workloads;
 use evenkeel_sched::policy::POLICIES;
 
-/// Commands that schedule real threads: no policy may know the future, and a machine is so many cores, as in 2B2S:3.
+/// Commands that schedule real threads: no policy may know the future.
 const LIVE: [&str; 7] = ["run", "try", "scx", "top", "vm", "bench", "emulate"];
+/// Of these, the ones to which a machine is so many cores, as in 2B2S:3.
+const COUNTED: [&str; 3] = ["vm", "bench", "emulate"];
 
 /// A command whose arguments say which names they take. Where files may stand as well only bash is told, which offers files where no
 /// name fits.
 pub fn known(command: Command, topics: &[&str], shell: Shell) -> Command {
-    let live = LIVE.contains(&command.get_name());
+    let (live, counted) = (LIVE.contains(&command.get_name()), COUNTED.contains(&command.get_name()));
     let with_names = |arg: Arg| {
         let names: Vec<String> = match arg.get_id().as_str() {
             "policy" | "baseline" => {
@@ -22,7 +24,7 @@ pub fn known(command: Command, topics: &[&str], shell: Shell) -> Command {
             }
             "topic" => topics.iter().map(|topic| (*topic).to_owned()).collect(),
             "experiment" => ["all", "aaws", "bias", "colab", "odroid", "wash"].map(str::to_owned).to_vec(),
-            "machine" if shell == Shell::Bash && !live => machines::names().map(str::to_owned).collect(),
+            "machine" if shell == Shell::Bash && !counted => machines::names().map(str::to_owned).collect(),
             "workload" | "workloads" if shell == Shell::Bash => workloads(),
             _ => return arg,
         };

@@ -37,6 +37,16 @@ pub fn slow_bar(what: &'static str, steps: usize) -> ProgressBar {
     counted_bar(what, steps, "runs", ", {eta} left")
 }
 
+/// A line of text on a terminal, cut to its width, which each new message replaces; nothing is left of it at the end.
+pub fn status(message: String) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.set_message(message);
+    bar
+}
+
 fn counted_bar(what: &'static str, steps: usize, of: &'static str, left: &str) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
     if let Ok(style) = ProgressStyle::with_template(&format!("{{msg}} [{{bar:30}}] {{pos}}/{{len}} {of}{left}")) {

@@ -39,7 +39,7 @@ fn fix(program: &mut Program, machine: &Machine, core: CoreId) {
 fn fix_ops(ops: &mut [Op], rates: &[f64]) {
     for op in ops {
         match op {
-            Op::Compute { phase, work, .. } => {
+            Op::Compute { phase, work, .. } | Op::Split { phase, work, .. } => {
                 if let (Work::Time(span), Some(rate)) = (*work, rates.get(phase.index())) {
                     *work = Work::Instructions((span.0 as f64 * rate).round() as u64);
                 }

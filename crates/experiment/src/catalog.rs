@@ -181,6 +181,11 @@ pub(crate) fn is_path(name: &str) -> bool {
         || [".toml", ".json", ".ek", ".xml", ".dtb"].iter().any(|ending| name.ends_with(ending))
 }
 
+/// Whether a workload's name means a file: it looks like a path, or nothing else has that name.
+pub(crate) fn is_file(name: &str) -> bool {
+    is_path(name) || (evenkeel_workload::by_name(name).is_err() && there(name))
+}
+
 fn there(path: &str) -> bool {
     Path::new(path).exists()
 }

@@ -27,6 +27,8 @@ pub struct History {
     pub waited_for: Vec<String>,
     /// The power of each cluster, from each time on until its next.
     pub power: Vec<(Ns, ClusterId, Watts)>,
+    /// The power of each part of a real machine that counts its energy, such as a package, from each time on until its next.
+    pub metered: Vec<(String, Vec<(Ns, Watts)>)>,
     /// The frequency of each cluster, from each time on until its next.
     pub frequencies: Vec<(Ns, ClusterId, Hz)>,
     /// Which thread waited for which other, for how long and how often, over the whole run.

@@ -5,8 +5,8 @@ use evenkeel_model::names::suggestion;
 use evenkeel_model::words::{LARGE, number, plain};
 use evenkeel_model::{Machine, Ns, machines, tree};
 use evenkeel_sched::Governor;
-use evenkeel_workload::program::{MainThread, ReadyQueue};
-use evenkeel_workload::{Workload, format, mix, suite, validate};
+use evenkeel_workload::program::{MainThread, Program, ReadyQueue};
+use evenkeel_workload::{Workload, format, suite, validate};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -57,7 +57,7 @@ pub fn machine(name: &str, settings: &[Setting]) -> Result<Machine> {
 }
 
 /// Whether a machine is described by a file of another tool.
-fn is_described(name: &str) -> bool {
+pub fn is_described(name: &str) -> bool {
     let whole = catalog::part(name).map_or(name, |(whole, ..)| whole);
     whole.ends_with(".xml") || whole.ends_with(".dtb")
 }
@@ -100,13 +100,23 @@ pub fn workload_has(name: &str, path: &[String]) -> Result<bool> {
     let found = catalog::workload(name)?.workload;
     let there = match path {
         [first, program, _, ..] if first == "program" => found.programs.iter().any(|known| known.name == *program),
-        _ => true,
+        _ => parts(name).is_none(),
     };
-    Ok(there && document(name).is_ok())
+    Ok(there && !is_fixed(name))
 }
 
-/// A workload by its name, as [`catalog::workload`] has it, with other values: of a workload file (`.toml`), or of a program
-/// that comes with Evenkeel.
+/// Whether a workload has no values that could be others: a recording or an rt-app file.
+pub fn is_fixed(name: &str) -> bool {
+    catalog::is_file(name) && !name.ends_with(".toml")
+}
+
+/// The programs of a mix. A `+` in the name of a file joins none.
+fn parts(name: &str) -> Option<Vec<&str>> {
+    evenkeel_workload::parts(name).filter(|_| !catalog::is_file(name))
+}
+
+/// A workload by its name, as [`catalog::workload`] has it, with other values: of a workload file (`.toml`), or of programs that come with
+/// Evenkeel. Of those that a mix has several times, all have them.
 ///
 /// # Errors
 /// There is no such workload, it is something else, or the values do not fit it.
@@ -115,28 +125,72 @@ pub fn workload(name: &str, settings: &[Setting]) -> Result<Workload> {
     if settings.is_empty() {
         return Ok(found);
     }
-    let wrong = |why: String| Error::File(format!("{}: {}", with(name, settings), once(settings, why)));
-    let (mut document, threads) = document(name)?;
-    for (path, value) in settings {
-        tree::set(&mut document, path, value.clone()).map_err(wrong)?;
+    if is_fixed(name) {
+        let why = "expected a workload file (.toml), a program or a mix: only those have values to vary";
+        return Err(Error::File(format!("{name}: {why}")));
     }
-    let workload =
-        format::load(&found.name, &document.to_string(), name, threads).map_err(|error| wrong(error.message))?;
+    let wrong = |why: String| Error::File(format!("{}: {}", with(name, settings), once(settings, why)));
+    let workload = match parts(name) {
+        None => {
+            let (document, threads) = document(name)?;
+            varied(&found.name, name, document, threads, settings).map_err(wrong)?
+        }
+        Some(parts) => together(found, &parts, settings).map_err(wrong)?,
+    };
     validate::workload(&workload).map_err(|problem| wrong(problem.to_string()))?;
     Ok(workload)
 }
 
-/// The workload file of a name, and how many threads the name wants.
+/// Whether a value is in a program.
+fn is_of((path, _): &Setting, program: &str) -> bool {
+    path.len() > 2 && path[0] == "program" && path[1] == program
+}
+
+/// Several programs that start together, with other values.
+fn together(found: Workload, parts: &[&str], settings: &[Setting]) -> std::result::Result<Workload, String> {
+    let foreign = |setting: &&Setting| !found.programs.iter().any(|program| is_of(setting, &program.name));
+    if let Some((path, _)) = settings.iter().find(foreign) {
+        let names: Vec<&String> = found.programs.iter().map(|program| &program.name).collect();
+        let known = catalog::once(&names).collect::<Vec<_>>().join(", ");
+        let first = place(&path[..path.len().min(2)]);
+        return Err(format!("`{first}`: expected a place in one of its programs, as in program.NAME.n: {known}"));
+    }
+    let mut programs = Vec::new();
+    for (part, stock) in parts.iter().zip(&found.programs) {
+        let own: Vec<Setting> = settings.iter().filter(|setting| is_of(setting, &stock.name)).cloned().collect();
+        let (document, threads) = document(part).map_err(|error| error.to_string())?;
+        let varied = varied(part, part, document, threads, &own)?;
+        // Some mixes say where the memory of their programs is.
+        let says = own.iter().any(|(path, _)| path[2] == "memory");
+        let memory = |program: &Program| if says { program.memory } else { stock.memory };
+        programs.extend(varied.programs.into_iter().map(|program| Program { memory: memory(&program), ..program }));
+    }
+    Ok(Workload { programs, ..found })
+}
+
+/// What a workload file amounts to with other values. A thread parameter that is one of them replaces that of the name.
+fn varied(
+    name: &str,
+    file: &str,
+    mut document: Table,
+    threads: Option<u32>,
+    settings: &[Setting],
+) -> std::result::Result<Workload, String> {
+    for (path, value) in settings {
+        tree::set(&mut document, path, value.clone())?;
+    }
+    let said = |(path, _): &Setting| matches!(&path[..], [first, _, last] if first == "program" && last == "n");
+    let threads = threads.filter(|_| !settings.iter().any(said));
+    format::load(name, &document.to_string(), file, threads).map_err(|error| error.message)
+}
+
+/// The workload file of one, and how many threads its name wants.
 fn document(name: &str) -> Result<(Table, Option<u32>)> {
     if name.ends_with(".toml") {
         let text = catalog::read(name)?;
         return Ok((text.parse().map_err(|error| Error::File(format!("{name}: {error}")))?, None));
     }
     let (base, threads) = name.split_once(':').map_or((name, None), |(base, threads)| (base, threads.parse().ok()));
-    if name.contains('+') || mix::mixes().any(|mix| mix.id == base) || catalog::is_path(name) {
-        let why = "only values of workload files (.toml) and of single programs can be varied";
-        return Err(Error::File(format!("{name}: {why}")));
-    }
     Ok((suite::document(base)?, threads))
 }
 
@@ -246,6 +300,7 @@ fn duration(value: &Value) -> std::result::Result<Ns, String> {
 #[cfg(test)]
 mod tests {
     use evenkeel_model::Ns;
+    use evenkeel_workload::program::Memory;
 
     use super::*;
 
@@ -281,10 +336,50 @@ mod tests {
         assert_eq!(found.programs[0].threads, stock.programs[0].threads);
         assert_eq!(found.programs[0].phases[1].behaviour.ilp, 3.0);
         assert!(workload_has(path, &set("program.p.n", 1).0).unwrap());
-        assert!(!workload_has("Sync-2", &set("program.p.n", 1).0).unwrap());
         let error = workload(path, &[set("program.p.phases.v.ilp", 1.0)]).unwrap_err().to_string();
         assert!(error.contains("w.toml with program.p.phases.v.ilp = 1.0: `program.p.phases` has no `v`"), "{error}");
+    }
+
+    #[test]
+    fn programs_of_mixes_have_other_values() {
+        let stock = workload("Sync-2", &[]).unwrap();
+        let found = workload("Sync-2", &[set("program.dedup.phases.read.ilp", 1.75)]).unwrap();
+        assert!(found.programs[0] != stock.programs[0] && found.programs[1] == stock.programs[1]);
+        let found = workload("Sync-2", &[set("program.fluidanimate.n", 2)]).unwrap();
+        assert_eq!((&found.name, &found.programs[0]), (&stock.name, &stock.programs[0]));
+        assert_eq!(found.programs[1], workload("fluidanimate:2", &[]).unwrap().programs[0]);
+        let twice = workload("fft:2+fft:4", &[set("program.fft.phases.rows.ilp", 1.5)]).unwrap();
+        assert_eq!([0, 1].map(|program| twice.programs[program].phases[0].behaviour.ilp), [1.5, 1.5]);
+        assert_eq!([0, 1].map(|program| twice.programs[program].threads.len()), [2, 4]);
+        let memory = |place: &str, value: Value| {
+            let found = workload("mcf-libquantum-x2-interleaved", &[set(place, value)]).unwrap();
+            (found.rerun, [0, 7].map(|program| found.programs[program].memory))
+        };
+        assert_eq!(memory("program.mcf.phases.price.ilp", 1.5.into()), (true, [Memory::Interleaved; 2]));
+        assert_eq!(memory("program.mcf.memory", "local".into()), (true, [Memory::Interleaved, Memory::Local]));
+        assert!(workload_has("Sync-2", &set("program.dedup.n", 1).0).unwrap());
+        assert!(!workload_has("Sync-2", &set("program.p.n", 1).0).unwrap());
+        assert!(!workload_has("Sync-2", &set("duration", 1).0).unwrap());
         let error = workload("Sync-2", &[set("duration", "1s")]).unwrap_err().to_string();
-        assert!(error.starts_with("Sync-2: only values of workload files"), "{error}");
+        let expected = "`duration`: expected a place in one of its programs, as in program.NAME.n: dedup, fluidanimate";
+        assert_eq!(error, format!("Sync-2 with duration = \"1s\": {expected}"));
+    }
+
+    #[test]
+    fn recordings_are_played_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.ek");
+        let text =
+            "{\"evenkeel\":1,\"makespan_ns\":5,\"threads\":1}\n{\"thread\":0,\"name\":\"app\",\"ops\":[[\"run\",5]]}\n";
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        assert!(!workload_has(path, &set("program.w.n", 1).0).unwrap());
+        let error = workload(path, &[set("program.w.n", 1)]).unwrap_err().to_string();
+        assert!(
+            error.ends_with(
+                "w.ek: expected a workload file (.toml), a program or a mix: only those have values to vary"
+            ),
+            "{error}"
+        );
     }
 }

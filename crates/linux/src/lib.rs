@@ -4,11 +4,14 @@
 pub mod cgroup;
 mod claim;
 pub mod clock;
+pub mod counts;
 pub mod emulate;
+pub mod energy;
 pub mod event;
 pub mod frequency;
 pub mod guard;
 pub mod host;
+pub mod job;
 pub mod launch;
 pub mod mask;
 pub mod monitor;

@@ -1,8 +1,10 @@
 //! A sample of a thread: what is seen of it at one moment.
 
-use evenkeel_model::{Instructions, Ns};
+use evenkeel_model::Ns;
 
+use crate::counts::Counts;
 use crate::event::Tid;
+use crate::numbers;
 
 /// A machine has at most this many core types; `watch.bpf.c` has the same number.
 pub const MAX_TYPES: usize = evenkeel_topology::kinds::MOST;
@@ -28,8 +30,8 @@ pub struct Sample {
     pub birth: Option<Birth>,
     /// What only eBPF sees.
     pub inside: Option<Inside>,
-    /// All instructions that it has retired since it was first seen, where there is a PMU.
-    pub instructions: Option<Instructions>,
+    /// All that has been counted of it since it was first seen, where there is a PMU.
+    pub counts: Option<Counts>,
 }
 
 /// What only a sample from inside the kernel has.
@@ -96,4 +98,12 @@ pub struct PairWaits {
     pub waited: Ns,
     /// The number of the waits.
     pub times: u64,
+}
+
+impl PairWaits {
+    /// From a key and a value of a map in the kernel.
+    pub fn read(key: &[u8], value: &[u8]) -> Option<Self> {
+        let (waiter, waker) = (numbers::word(key, 0)?, numbers::word(key, 4)?);
+        Some(Self { waiter, waker, waited: Ns(numbers::long(value, 0)?), times: numbers::long(value, 8)? })
+    }
 }

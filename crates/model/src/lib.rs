@@ -17,6 +17,7 @@ pub mod marginal;
 pub mod metrics;
 pub mod names;
 pub mod predict;
+pub mod splitting;
 pub mod stealing;
 mod thread;
 pub mod tree;

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use evenkeel_model::splitting::alike;
 use evenkeel_topology::Topology;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::speeds::alike;
 use crate::switch;
 use crate::why::Why;
 

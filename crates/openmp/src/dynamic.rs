@@ -4,18 +4,20 @@
 //!
 //! Approach: where a loop has so few chunks that this would be seen, they are smaller: a slow core has one then for as long as a fast core would
 //! have the one that the program has asked for. Fast cores take more of them. They are the same for all threads, as OpenMP's libraries want it.
-//! `schedule(guided)` has small chunks at its end in any case. Where libomp has threads begin in parts of their own and steal chunks from others, which it
+//! Chunks of `schedule(guided)` are left alone: they may be too large at its beginning, but a program says only what their least size is. Where libomp has threads begin in parts of their own and steal chunks from others, which it
 //! does unless a loop is monotonic, the same holds for the last ones.
 #![allow(unsafe_code)]
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::libomp::{Bounds, Ident, MODIFIERS, trips};
+use crate::libomp::{Bounds, Ident, MODIFIERS, MONOTONIC, trips};
 use crate::real::{Replaced, as_c_str};
 use crate::tool::of_cores;
 
-/// `kmp_sch_dynamic_chunked` (openmp/runtime/src/kmp.h in LLVM), whatever its modifiers say of the order.
+/// `kmp_sch_dynamic_chunked` and `kmp_sch_runtime` (openmp/runtime/src/kmp.h in LLVM), whatever their modifiers say of the order.
 const DYNAMIC: i32 = 35;
+const RUNTIME: i32 = 37;
 /// A core may be late by so much of what the loop takes. Where it would be less, smaller chunks cost as much as they gain (`bench/loops`: of the stencil, whose
 /// 87 chunks have a core late by 5 % at most, 1 to 11 % more in five of six pairs of runs on an emulated 1B1L:3).
 const LATE: f64 = 0.1;
@@ -30,7 +32,58 @@ pub fn chunk(trips: u64, chunk: u64, speeds: impl Iterator<Item = f64>) -> u64 {
     if late <= LATE * takes { chunk } else { ((chunk as f64 * slowest / fastest).round() as u64).max(1) }
 }
 
-/// How often such a loop was begun, and how often with smaller chunks: with libgomp once for a team, with libomp once for each thread.
+/// `omp_get_schedule` (OpenMP 5.0, 3.2.13).
+pub type Schedule = unsafe extern "C" fn(*mut c_int, *mut c_int);
+
+/// How loops with `schedule(runtime)` are shared out, if that is by turns: as the user has it (`OMP_SCHEDULE=dynamic,n`), or the program
+/// (`omp_set_schedule`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// How many iterations a chunk has.
+    pub chunk: u64,
+    /// Whether a thread has its chunks in the order of the loop.
+    monotonic: bool,
+}
+
+impl Runtime {
+    /// What an OpenMP library says to this thread.
+    pub fn of(schedule: Schedule) -> Option<Self> {
+        let (mut kind, mut chunk) = (0, 0);
+        // SAFETY: any thread may ask it at any time; it writes to these places.
+        unsafe { schedule(&mut kind, &mut chunk) };
+        Self::new(kind, chunk)
+    }
+
+    fn new(kind: c_int, chunk: c_int) -> Option<Self> {
+        /// `omp_sched_dynamic` and `omp_sched_monotonic`.
+        const DYNAMIC: c_int = 2;
+        const MONOTONIC: c_int = c_int::MIN;
+        let chunk = u64::try_from(chunk).ok()?;
+        (kind & !MONOTONIC == DYNAMIC).then_some(Self { chunk, monotonic: kind & MONOTONIC != 0 })
+    }
+}
+
+/// With which schedule and chunk a loop begins in libomp that the compiler gives this schedule and chunk. `None` if threads take no chunks there by
+/// turns, or none of several iterations.
+fn instead(
+    schedule: i32,
+    chunk: Option<u64>,
+    runtime: Option<Runtime>,
+    trips: u64,
+    speeds: impl Iterator<Item = f64>,
+) -> Option<(i32, u64)> {
+    let (schedule, asked) = match schedule & !MODIFIERS {
+        DYNAMIC => (schedule, chunk?),
+        RUNTIME => {
+            let Runtime { chunk, monotonic } = runtime?;
+            (if monotonic { DYNAMIC | MONOTONIC } else { DYNAMIC }, chunk)
+        }
+        _ => return None,
+    };
+    (asked > 1).then(|| (schedule, begin(trips, asked, speeds)))
+}
+
+/// How often such a loop was begun, and how often with smaller chunks: by each thread, but once for a team by a `parallel for` of GCC's.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 static SMALLER: AtomicU64 = AtomicU64::new(0);
 
@@ -49,8 +102,8 @@ pub fn report() -> String {
         return String::new();
     }
     format!(
-        "evenkeel: schedule(dynamic): smaller chunks in {smaller} of {begun} loops whose chunks have several iterations (under libomp \
-         each thread counts)\n"
+        "evenkeel: schedule(dynamic): smaller chunks in {smaller} of {begun} loops whose chunks have several iterations (each thread \
+         counts, but not in a `parallel for` of GCC's)\n"
     )
 }
 
@@ -67,16 +120,16 @@ macro_rules! init {
             type Function = unsafe extern "C" fn(*const Ident, i32, i32, $variable, $variable, $step, $step);
             static REPLACED: Replaced = Replaced::new(const { as_c_str(concat!(stringify!($name), "\0")) });
             let real = REPLACED.real(at.cast());
-            let smaller = || {
-                let asked = u64::try_from(size).ok().filter(|size| *size > 1 && schedule & !MODIFIERS == DYNAMIC)?;
+            let other = || {
                 let trips = trips(Bounds { lower, upper }, step.into())?;
-                let own = of_cores(real.library, |speeds| begin(trips, asked, speeds))?;
-                <$step>::try_from(own).ok()
+                let (schedule, chunk) = of_cores(real.library, |runtime, speeds| {
+                    instead(schedule, u64::try_from(size).ok(), runtime, trips, speeds)
+                })??;
+                Some((schedule, <$step>::try_from(chunk).ok()?))
             };
-            // SAFETY: the type of the function of this name, called with what this was given.
-            unsafe {
-                real.function::<Function>()(at, thread, schedule, lower, upper, step, smaller().unwrap_or(size));
-            }
+            let (schedule, size) = other().unwrap_or((schedule, size));
+            // SAFETY: the type of the function of this name, called with what this was given, or what means a smaller chunk.
+            unsafe { real.function::<Function>()(at, thread, schedule, lower, upper, step, size) };
         }
     )* };
 }
@@ -113,6 +166,21 @@ mod tests {
         assert_eq!(of(60_000, 100, &[3.0, 1.0]), 100);
         assert_eq!(of(600, 100, &[1.0, 1.0]), 100);
         assert_eq!(of(6, 2, &[3.0, 1.0]), 1, "one is the least");
+    }
+
+    #[test]
+    fn a_loop_whose_schedule_is_the_user_s_begins_with_that_one_and_a_smaller_chunk() {
+        let of =
+            |schedule, kind, chunk| instead(schedule, Some(7), Runtime::new(kind, chunk), 60, [3.0, 1.0].into_iter());
+        let monotonic = |kind: c_int| kind | c_int::MIN;
+        assert_eq!(of(RUNTIME, 2, 6), Some((DYNAMIC, 2)));
+        assert_eq!(of(RUNTIME | MONOTONIC, 2, 6), Some((DYNAMIC, 2)), "what the loop says of the order does not count");
+        assert_eq!(of(RUNTIME, monotonic(2), 6), Some((DYNAMIC | MONOTONIC, 2)));
+        // One iteration; static, guided, auto, with the one modifier and without.
+        assert_eq!(of(RUNTIME, 2, 1), None);
+        assert!([1, 3, 4].into_iter().all(|kind| of(RUNTIME, kind, 6).or(of(RUNTIME, monotonic(kind), 6)).is_none()));
+        assert_eq!(of(DYNAMIC | MONOTONIC, 1, 0), Some((DYNAMIC | MONOTONIC, 2)));
+        assert_eq!(of(36, 2, 6), None, "guided");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! If it was built with clang, ifx or flang, its loops are divided by a call into its OpenMP library (libomp), which is answered here. If it was
 //! built with GCC, it divides them itself, and its teams have more threads, of which a fast core runs more.
 //!
-//! - [`split`]: how many iterations each thread gets, all of them once.
-//! - [`speeds`]: what is known of threads' speeds in a parallel region, and whether a split there is worth it.
+//! How many iterations each thread gets, and whether a split is worth it for a region, is [`evenkeel_model::splitting`]'s.
+//!
 //! - `region`: the regions of a program, and the team of threads that is in one.
 //! - `tool`: learns of regions from libomp, by the interface that OpenMP has for tools (OpenMP 5.0, chapter 4).
 //! - `libomp`: answers, in libomp's stead, which iterations of a loop are a thread's.
@@ -18,9 +18,6 @@
 //! Within a region nothing changes, so that equal loops of it give each iteration to the same thread, as OpenMP promises (5.0, 2.9.2).
 
 #![deny(missing_docs)]
-
-pub mod speeds;
-pub mod split;
 
 mod clock;
 mod cores;

@@ -5,10 +5,10 @@
 use std::cell::Cell;
 use std::time::Instant;
 
+use evenkeel_model::splitting::{Done, share};
+
 use crate::clock::now;
 use crate::real::{Replaced, as_c_str};
-use crate::speeds::Done;
-use crate::split::share;
 use crate::tool::{Member, member};
 
 /// Where in the source a construct is (`ident_t`).
@@ -23,6 +23,8 @@ pub struct Ident {
 /// A static loop without a chunk size, each thread one piece (`kmp_sch_static`), whatever its modifiers say of the order.
 const STATIC: i32 = 34;
 pub(crate) const MODIFIERS: i32 = 0b11 << 29;
+/// The one for which a thread has its chunks in the order of the loop (`kmp_sch_modifier_monotonic`).
+pub(crate) const MONOTONIC: i32 = 1 << 29;
 /// Flags of a construct that is no loop: `sections`, `distribute`.
 const OTHER: i32 = 0x400 | 0x800;
 

@@ -36,6 +36,11 @@ impl Real {
         unsafe { mem::transmute_copy(&self.address) }
     }
 
+    /// Where it is.
+    pub fn address(self) -> *const c_void {
+        self.address
+    }
+
     /// Another function of its library, by its name.
     pub fn beside(self, name: &CStr) -> Option<Self> {
         beside(self.address, name).filter(|other| other.library == self.library)

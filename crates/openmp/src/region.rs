@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
+use evenkeel_model::splitting::{Done, Speeds};
+
 use crate::clock::now;
 use crate::cores::Cores;
-use crate::speeds::{Done, Speeds};
+use crate::dynamic::Runtime;
 use crate::why::Why;
 
 /// A region that takes less, in ns, is over before threads would have moved to other cores, and back (assumed: some twenty moves of 5 us).
@@ -60,6 +62,8 @@ pub struct Team {
     cores: &'static Cores,
     /// How loops are split among its threads, if they are.
     pub plan: Option<Vec<u32>>,
+    /// How its loops with `schedule(runtime)` are shared out, which libomp keeps for all its threads.
+    pub runtime: Option<Runtime>,
     began: Instant,
     threads: AtomicUsize,
     /// What each of them did.
@@ -106,7 +110,7 @@ impl Team {
         let plan = lock(&region.known)?.speeds.next();
         let done = (0..cores.all.len()).map(|_| Measured::default()).collect();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        Some(Self { serial, region, cores, plan, began: now(), threads: AtomicUsize::new(0), done })
+        Some(Self { serial, region, cores, plan, runtime: None, began: now(), threads: AtomicUsize::new(0), done })
     }
 
     /// Whether the region is over too soon for threads to be moved to other cores. What has never run may be all that the program does.

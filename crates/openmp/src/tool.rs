@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cores::{self, Cores};
-use crate::dynamic;
+use crate::dynamic::{self, Runtime, Schedule};
 use crate::real;
 use crate::region::{self, Team};
 use crate::switch::{self, Switch};
@@ -47,6 +47,7 @@ pub struct Tool {
     thread_number: Ask,
     team_count: Ask,
     level: Ask,
+    schedule: Schedule,
     report: bool,
 }
 
@@ -74,6 +75,11 @@ pub fn leave_alone() -> bool {
     !ALONE.swap(true, Ordering::Relaxed)
 }
 
+/// Whether regions that begin are left as they are.
+pub fn is_left_alone() -> bool {
+    ALONE.load(Ordering::Relaxed)
+}
+
 /// Whether this thread is the only one that begins regions.
 pub fn begins_all() -> bool {
     if !BEGINS.get() {
@@ -85,7 +91,7 @@ pub fn begins_all() -> bool {
             BEGINS.set(true);
         }
     }
-    !ALONE.load(Ordering::Relaxed)
+    !is_left_alone()
 }
 
 /// `ompt_start_tool_result_t`.
@@ -126,6 +132,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
                 thread_number: ask(c"omp_get_thread_num")?,
                 team_count: ask(c"omp_get_num_teams")?,
                 level: ask(c"omp_get_level")?,
+                schedule: real::beside(lookup as *const c_void, c"omp_get_schedule")?.function::<Schedule>(),
                 report: switch::read() == Switch::Report,
             };
             Some((set, tool))
@@ -172,8 +179,11 @@ unsafe extern "C" fn begin(
         && tool.in_initial_task()
         && (tool.team_count)() == 1
         && begins_all()
-        && let Some(new) = Team::new(code.addr(), tool.cores, threads as usize)
+        && let Some(mut new) = Team::new(code.addr(), tool.cores, threads as usize)
     {
+        // Of the thread that begins the region, as libomp has it for the whole team: one that a thread says in it would be of no effect there, and
+        // all threads have to begin a loop with the same chunk.
+        new.runtime = Runtime::of(tool.schedule);
         team = Box::into_raw(Box::new(new)).cast();
     }
     // SAFETY: libomp's own place for it, which no other thread knows of yet.
@@ -274,11 +284,14 @@ pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T
     Some(then(Member { team, threads, number }))
 }
 
-/// Does something with the speeds of the cores that this thread's team may use, if it is in a region whose loops may be split, and in a loop of
-/// this OpenMP library.
-pub fn of_cores<T>(library: usize, then: impl FnOnce(&mut dyn Iterator<Item = f64>) -> T) -> Option<T> {
+/// Does something with the schedule that its user wants of this thread's team and the speeds of the cores that it may use, if it is in a region whose loops
+/// may be split, and in a loop of this OpenMP library.
+pub fn of_cores<T>(
+    library: usize,
+    then: impl FnOnce(Option<Runtime>, &mut dyn Iterator<Item = f64>) -> T,
+) -> Option<T> {
     let tool = TOOL.get().filter(|tool| tool.library == library)?;
-    // SAFETY: the team is not used.
-    let (_, threads) = unsafe { region(tool, 0) }.filter(|(team, _)| team.is_some())?;
-    Some(then(&mut tool.cores.speeds(threads)?))
+    // SAFETY: until it is read this thread is in the region.
+    let (team, threads) = unsafe { region(tool, 0) }?;
+    Some(then(team?.runtime, &mut tool.cores.speeds(threads)?))
 }

@@ -296,7 +296,7 @@ pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, path: PathBuf, incomplete: boo
 pub fn is_done(py: Python<'_>, grid: &Grid, path: PathBuf, drop: bool, max_events: Option<u64>) -> PyResult<bool> {
     let max_events = max_events.unwrap_or(MAX_EVENTS);
     let done = || {
-        if sweeps::journal(&path).exists() {
+        if sweeps::journals(&path).iter().any(|journal| journal.exists()) {
             sweeps::at_its_end(&path)?;
         }
         sweeps::is_done(&grid.grid, &path, drop, max_events)

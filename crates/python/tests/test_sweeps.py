@@ -252,9 +252,12 @@ def test_a_cluster_does_not_pass_by_what_was_begun_here(tmp_path, client):
     path, grid = tmp_path / "t.parquet", {**GRID, "seeds": 300}
     with pytest.raises(RuntimeError, match="enough"):
         evenkeel.sweep(grid, path, threads=1, progress=enough)
+    link = tmp_path / "link.parquet"
+    link.symlink_to(path)
     told = []
-    with pytest.raises(evenkeel.Error, match="not at its end: let `evenkeel sweep` end it"):
-        evenkeel.sweep(grid, path, client=client, progress=lambda *s: told.append(s))
+    for table in (path, link):
+        with pytest.raises(evenkeel.Error, match="not at its end: let `evenkeel sweep` end it"):
+            evenkeel.sweep(grid, table, client=client, progress=lambda *s: told.append(s))
     assert "parts" not in [stage for stage, *_ in told]
 
 

@@ -86,9 +86,14 @@ pub enum Pick {
     Queued(ThreadId),
     /// This thread, which runs on another core and is to be taken over from it.
     Running(ThreadId),
-    /// This thread, which runs on or waits for another core, in exchange for the one that runs here. Only in
+    /// Two threads in exchange: one that runs on or waits for this core, and one that runs on or waits for another. Only in
     /// [`crate::Policy::balance`].
-    Exchange(ThreadId),
+    Exchange {
+        /// The one that is given away.
+        here: ThreadId,
+        /// The one that comes for it.
+        there: ThreadId,
+    },
     /// Nothing.
     Idle,
 }

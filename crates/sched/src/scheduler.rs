@@ -23,7 +23,7 @@ use crate::frequency;
 use crate::governor::Governor;
 use crate::idle::IdleTurns;
 use crate::pelt::{self, Pelt};
-use crate::policy::description::Reads;
+use crate::policy::description::{Description, Reads};
 use crate::policy::hooks::{Changes, Judgement, Label, Policy, Standing};
 use crate::policy::parts::culprit::Culprit;
 use crate::policy::parts::fair;
@@ -92,9 +92,11 @@ impl Scheduler {
         self.policy.period()
     }
 
-    /// Whether speedups that a host measures change what the policy does: it reads them, and there are any.
-    pub fn wants_speedups(&self) -> bool {
-        self.policy.description().reads == Reads::Speedups && self.state.machine.core_types.len() > 1
+    /// The policy for which a host of real threads should count what it reads of them; `None` if it reads nothing, or if all cores are
+    /// alike, where that changes nothing of what it does.
+    pub fn counts_for(&self) -> Option<&'static Description> {
+        let policy = self.policy.description();
+        (policy.reads != Reads::Nothing && self.state.machine.core_types.len() > 1).then_some(policy)
     }
 
     /// Whether reports of [`Self::ran`] should carry counters.
@@ -185,7 +187,7 @@ impl Scheduler {
                 }
                 Next::Idle
             }
-            Pick::Queued(_) | Pick::Exchange(_) | Pick::Idle => Next::Idle,
+            Pick::Queued(_) | Pick::Exchange { .. } | Pick::Idle => Next::Idle,
         }
     }
 

@@ -20,16 +20,18 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::{CoreOf, ThreadCounters};
+use evenkeel_linux::host::{CoreOf, Source};
+use evenkeel_linux::sample::PairWaits;
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sched::protocol::{self, Host, Progress, Request, Requests};
 use evenkeel_sched::{Action, Scheduler, Setup, Wait, Why};
 
+use crate::counting::Counting;
 use crate::event::{Event, What};
 use crate::moments::Gone;
+use crate::pairs::Pairs;
 use crate::programs::Programs;
 use crate::speed::Speeds;
-use crate::speedups::Speedups;
 
 pub use figures::Figures;
 use rescue::PATIENCE;
@@ -83,8 +85,10 @@ pub(crate) struct Driver<O> {
     /// What runs because it had waited for too long, until the next tick.
     rescued: Vec<(u16, ThreadId)>,
     patience: Ns,
-    pub(crate) speedups: Speedups,
+    pub(crate) counting: Counting,
     pub(crate) gone: Gone,
+    /// Which thread has waited for which, if that is wanted.
+    pub(crate) pairs: Option<Pairs>,
     speeds: Speeds,
     figures: Figures,
 }
@@ -104,8 +108,8 @@ struct Core {
     idle_since: Option<Ns>,
     /// Since when it has had nothing to run while a slower core ran a thread that may use it.
     misplaced_since: Option<Ns>,
-    /// How much of it is used, as the governor of frequencies was told last.
-    told: u32,
+    /// How much of it is used, as the governor of frequencies was told last; it takes a core of which it was told nothing for used to the full.
+    told: Option<u32>,
 }
 
 /// Where a thread is.
@@ -155,26 +159,27 @@ impl<O: Orders> Driver<O> {
             elsewhere: Vec::new(),
             rescued: Vec::new(),
             patience: PATIENCE,
-            speedups: Speedups::default(),
+            counting: Counting::default(),
             gone: Gone::default(),
+            pairs: None,
             figures: Figures { frequencies: speeds.told(0), ..Figures::default() },
             speeds,
         }
     }
 
-    /// Counts threads' instructions from now on, if that changes what the policy does.
-    pub(crate) fn count_by(&mut self, counters: ThreadCounters) {
-        self.speedups = Speedups::by(counters, &self.sched);
+    /// Counts by this source from now on what the policy reads of threads, if it reads anything.
+    pub(crate) fn count_by(&mut self, source: Box<dyn Source>) {
+        self.counting = Counting::by(source, &self.sched);
     }
 
     /// What is not counted, and why.
     pub(crate) fn missing(&self) -> Option<String> {
-        self.speedups.missing()
+        self.counting.missing()
     }
 
-    /// The time between two refreshes. A policy without one refreshes only to measure speedups.
+    /// The time between two refreshes. A policy without one refreshes only to measure threads.
     pub(crate) fn period(&self) -> Option<Ns> {
-        self.sched.period().or_else(|| self.speedups.period())
+        self.sched.period().or_else(|| self.counting.period())
     }
 
     /// Whether any core runs a thread.
@@ -208,6 +213,12 @@ impl<O: Orders> Driver<O> {
                 let by = by.and_then(|by| self.by_tid.get(&by).copied());
                 if waited > Ns::ZERO {
                     let other = by.filter(|by| *by != id);
+                    if let Some(pairs) = &mut self.pairs {
+                        for (holder, waited) in self.sched.holders(event.at, other, waited) {
+                            let waker = self.threads[holder.index()].tid;
+                            pairs.add(PairWaits { waiter: event.tid, waker, waited, times: 1 });
+                        }
+                    }
                     self.sched.released(event.at, id, other, waited);
                     self.figures.blamed += other.map_or(Ns::ZERO, |_| waited);
                 }

@@ -2,6 +2,7 @@
 //! processes of it: it decides in this process, or inside the kernel.
 
 mod allowance;
+mod counting;
 mod event;
 mod follow;
 mod host;
@@ -11,12 +12,12 @@ mod loading;
 mod moments;
 mod observed;
 mod only;
+mod pairs;
 mod programs;
 mod ring;
 mod session;
 mod skeleton;
 mod speed;
-mod speedups;
 mod watched;
 
 use std::io;

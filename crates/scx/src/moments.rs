@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::monitor::ThreadNow;
+use evenkeel_linux::sample::PairWaits;
 use evenkeel_model::Ns;
 
 use crate::session::{POLL, Turn};
@@ -22,6 +23,8 @@ pub(crate) struct Moment {
     pub(crate) living: Vec<ThreadNow>,
     /// Threads that have ended since the moment before.
     pub(crate) gone: Vec<ThreadNow>,
+    /// Which thread has waited for which since the last takeover.
+    pub(crate) pairs: Vec<PairWaits>,
 }
 
 /// Where moments are noted.
@@ -52,7 +55,7 @@ impl Moments {
         let at = clock();
         let mut gone = std::mem::take(&mut self.gone);
         gone.extend(scheduling.gone());
-        let moment = Moment { at, takeovers, living: scheduling.threads(), gone };
+        let moment = Moment { at, takeovers, living: scheduling.threads(), gone, pairs: scheduling.pairs() };
         if let Err(TrySendError::Full(moment)) = self.to.try_send(moment) {
             self.gone = moment.gone;
             self.gone.truncate(Gone::MOST);
@@ -100,7 +103,7 @@ impl Gone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::speedups::Learnt;
+    use crate::counting::Learnt;
     use crate::{Ended, Error, Figures};
 
     #[test]
@@ -132,6 +135,10 @@ mod tests {
 
         fn gone(&mut self) -> Vec<ThreadNow> {
             vec![ThreadNow::default()]
+        }
+
+        fn pairs(&self) -> Vec<PairWaits> {
+            Vec::new()
         }
 
         fn learnt(&self) -> Learnt {

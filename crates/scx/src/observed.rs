@@ -1,20 +1,21 @@
 //! What threads have done, and which ran where when: for a page about machines that may be scheduled for weeks, so that memory is bounded.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Receiver;
 
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::{Name, Timeline};
+use evenkeel_linux::host::{Name, Timeline, does_little};
 use evenkeel_linux::monitor::{State, ThreadNow};
 use evenkeel_linux::process;
-use evenkeel_linux::sample::{MAX_TYPES, Sample, ThreadState};
+use evenkeel_linux::sample::{MAX_TYPES, PairWaits, Sample, ThreadState};
 use evenkeel_model::Ns;
 use evenkeel_sched::policy::Judgement;
 use evenkeel_topology::root;
 
 use crate::moments::Moment;
+use crate::pairs::Pairs;
 use crate::session::Plan;
 
 /// Of more threads that have ended the half that ran for the shortest time is forgotten.
@@ -24,8 +25,12 @@ const KEPT: usize = 8192;
 pub struct Observed {
     moments: Receiver<Moment>,
     timeline: Timeline,
+    cores: usize,
     takeovers: usize,
     threads: BTreeMap<Tid, Known>,
+    /// Which thread waited for which, and what of it was counted at the last moment.
+    pairs: Pairs,
+    counted: Pairs,
     /// When the last moment was.
     at: Ns,
     forgotten: u64,
@@ -46,8 +51,8 @@ pub struct ObservedThread {
     pub run: [Ns; MAX_TYPES],
     /// How long it has been ready without a core.
     pub delay: Ns,
-    /// How long others have waited for it; `None` where that is not seen.
-    pub blame: Option<Ns>,
+    /// How long others have waited for it, by [`Observed::pairs`].
+    pub blame: Ns,
     /// What was thought of it when it was last seen.
     pub judgement: Judgement,
 }
@@ -68,7 +73,6 @@ struct Known {
 struct Did {
     run: [Ns; MAX_TYPES],
     delay: Ns,
-    blame: Option<Ns>,
 }
 
 impl Observed {
@@ -81,20 +85,23 @@ impl Observed {
         }
         Self {
             moments,
-            timeline: Timeline::new(began, type_of).with_clocks(&root(), &plan.machine, &plan.cpus),
+            timeline: Timeline::new(began, type_of).with_meters(&root(), &plan.machine, &plan.cpus),
+            cores: plan.machine.cores.len(),
             takeovers: 0,
             threads: BTreeMap::new(),
+            pairs: Pairs::default(),
+            counted: Pairs::default(),
             at: began,
             forgotten: 0,
         }
     }
 
-    /// Takes in what has been noted since the last call, and reads the names of new threads, and clocks.
+    /// Takes in what has been noted since the last call, and reads the names of new threads, clocks and power.
     pub fn update(&mut self) {
         while let Ok(moment) = self.moments.try_recv() {
-            self.add(&moment);
+            self.add(moment);
         }
-        self.timeline.read_clocks(clock());
+        self.timeline.read_meters(clock());
     }
 
     /// Which thread ran where when. Times count from the beginning of the session.
@@ -107,9 +114,12 @@ impl Observed {
         let name = |process: Tid| self.threads.get(&process).map(|first| first.name.as_str());
         // One that has ended at once has no name.
         let program = |process: Tid| name(process).filter(|name| !name.is_empty()).map(str::to_owned);
+        let mut blame: BTreeMap<Tid, Ns> = BTreeMap::new();
+        self.pairs().iter().for_each(|pair| *blame.entry(pair.waker).or_default() += pair.waited);
         let thread = |known: &Known| {
             let ThreadNow { tid, process, service, label, speedup, .. } = known.last;
-            let Did { run, delay, blame } = known.did();
+            let Did { run, delay } = known.did();
+            let blame = blame.get(&tid).copied().unwrap_or_default();
             let program = program(process).unwrap_or_else(|| format!("process {process}"));
             let (name, judgement) = (known.name.as_str().to_owned(), Judgement { label, speedup });
             ObservedThread { tid, program, name, service, run, delay, blame, judgement }
@@ -120,35 +130,64 @@ impl Observed {
         threads
     }
 
+    /// Which thread waited for which, the longest waits first: whatever the policies blamed, without those that waited for work, and without
+    /// those that are not kept any more.
+    pub fn pairs(&self) -> Vec<PairWaits> {
+        let idle = self.idle();
+        let mut pairs = self.pairs.longest_first();
+        pairs.retain(|pair| !idle.contains(&pair.waiter));
+        pairs
+    }
+
+    /// Threads that wait for work where they wait, as under `run`: those that do next to nothing of what their processes do.
+    fn idle(&self) -> BTreeSet<Tid> {
+        let mut executed: BTreeMap<Tid, Ns> = BTreeMap::new();
+        for known in self.threads.values().filter(|known| !known.last.service) {
+            *executed.entry(known.last.process).or_default() += known.total();
+        }
+        let of = |process: Tid| executed.get(&process).copied().unwrap_or_default();
+        let idles =
+            |known: &Known| known.last.service || does_little(known.total(), of(known.last.process), self.cores);
+        self.threads.iter().filter(|(_, known)| idles(known)).map(|(tid, _)| *tid).collect()
+    }
+
     /// How many threads that had ended are not kept any more.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    fn add(&mut self, moment: &Moment) {
-        let Moment { at, takeovers, living, gone } = moment;
-        if std::mem::replace(&mut self.takeovers, *takeovers) != *takeovers {
+    fn add(&mut self, moment: Moment) {
+        let Moment { at, takeovers, living, gone, pairs } = moment;
+        if std::mem::replace(&mut self.takeovers, takeovers) != takeovers {
             // All counts begin anew, and the kernel's own scheduler had the machine in between.
-            self.timeline.sample(*at, &[], &[]);
+            self.timeline.sample(at, &[], &[]);
             self.threads.values_mut().for_each(Known::begin_anew);
+            self.counted = Pairs::default();
         }
-        for thread in gone {
+        for thread in &gone {
             // One that was never seen alive has no name either.
             if let Some(known) = self.threads.get_mut(&thread.tid) {
                 known.last.clone_from(thread);
                 known.begin_anew();
             }
         }
-        for thread in living {
-            self.see(thread, *at);
+        let new: BTreeSet<Tid> = living.iter().filter(|thread| self.see(thread, at)).map(|thread| thread.tid).collect();
+        // What was counted under their numbers before is of threads that have ended.
+        self.pairs.end(&new);
+        // Counts only grow until a takeover: none at all means that they could not be read.
+        if !pairs.is_empty() {
+            let counted = pairs.into_iter().collect();
+            self.pairs.add_since(&self.counted, &counted);
+            self.counted = counted;
         }
-        self.at = *at;
+        self.at = at;
         let samples = |threads: &[ThreadNow]| threads.iter().map(sample).collect::<Vec<_>>();
-        self.timeline.sample(*at, &samples(living), &samples(gone));
+        self.timeline.sample(at, &samples(&living), &samples(&gone));
         self.bound(living.len() + KEPT);
     }
 
-    fn see(&mut self, thread: &ThreadNow, at: Ns) {
+    /// Returns whether the thread is a new one.
+    fn see(&mut self, thread: &ThreadNow, at: Ns) -> bool {
         let before = self.at;
         let same = |known: &&mut Known| {
             let stays = known.seen == before && known.last.process == thread.process;
@@ -158,13 +197,14 @@ impl Observed {
             known.last.clone_from(thread);
             known.name.read_again(thread.process, thread.tid, at);
             known.seen = at;
-            return;
+            return false;
         }
         let first = self.threads.get(&thread.process).map(|first| &first.name);
         let name = Name::of(thread.process, thread.tid, at, first);
         let started = process::started(thread.tid);
         let known = Known { last: thread.clone(), before: Did::default(), name, started, seen: at };
         self.threads.insert(thread.tid, known);
+        true
     }
 
     /// Forgets threads that have ended, if there are more than so many threads.
@@ -187,7 +227,6 @@ impl Known {
         let mut did = self.before;
         did.run.iter_mut().zip(&self.last.run).for_each(|(sum, run)| *sum += *run);
         did.delay += self.last.delay;
-        did.blame = self.last.blame.map(|blame| blame + did.blame.unwrap_or_default()).or(did.blame);
         did
     }
 
@@ -198,7 +237,7 @@ impl Known {
     /// What it does from now on counts from zero.
     fn begin_anew(&mut self) {
         self.before = self.did();
-        (self.last.delay, self.last.blame) = (Ns::ZERO, None);
+        self.last.delay = Ns::ZERO;
         self.last.run.clear();
     }
 }

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
-use evenkeel_linux::host::ThreadCounters;
+use evenkeel_linux::host::Perf;
 use evenkeel_linux::monitor::ThreadNow;
+use evenkeel_linux::sample::PairWaits;
 use evenkeel_linux::{clock, mask, realtime, wait};
 use evenkeel_model::{Machine, Ns};
 use evenkeel_sched::Setup;
@@ -14,13 +15,14 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::sched_setaffinity;
 
 use crate::allowance::Allowance;
+use crate::counting::Learnt;
 use crate::host::{Driver, Figures, TICK};
 use crate::inside::Inside;
 use crate::kernel::Kernel;
 use crate::moments::Moments;
 use crate::observed::Observed;
+use crate::pairs::Pairs;
 use crate::speed::Speeds;
-use crate::speedups::Learnt;
 use crate::watched::{SharedPins, Watched};
 use crate::{Bounds, Ended, Error};
 
@@ -71,6 +73,9 @@ pub(crate) trait Turn {
     /// The threads that have ended since the last call, if the plan has a timeline.
     fn gone(&mut self) -> Vec<ThreadNow>;
 
+    /// Which thread has waited for which so far, if the plan has a timeline.
+    fn pairs(&self) -> Vec<PairWaits>;
+
     /// What has been measured of threads, for the policy that comes next.
     fn learnt(&self) -> Learnt;
 }
@@ -82,7 +87,7 @@ pub struct Account {
     pub figures: Figures,
     /// The policies that have taken over in the middle, and when, in order.
     pub policies: Vec<(Ns, String)>,
-    /// What this machine cannot tell the policy, and why.
+    /// What this machine cannot tell the policies, and why.
     pub missing: Option<String>,
 }
 
@@ -234,16 +239,17 @@ impl Scheduling {
         let now = clock::clock();
         let speeds = Speeds::of(cpus);
         let mut driver = Driver::new(kernel, machine.clone(), cpus.clone(), policy, speeds, now);
-        driver.count_by(ThreadCounters::of_this_machine());
-        driver.speedups.remember(learnt);
+        driver.count_by(Box::new(Perf::of_this_machine()));
+        driver.counting.remember(learnt);
         if *timeline {
             driver.gone.keep();
+            driver.pairs = Some(Pairs::default());
         }
         driver.orders.take_over()?;
         let mut scheduling = Self { driver, allowance: Allowance::new(now), ticked: now, refreshed: now };
         // Until something has been heard cores help themselves.
         scheduling.run_until(now)?;
-        scheduling.driver.speedups.forget();
+        scheduling.driver.counting.forget();
         Ok(scheduling)
     }
 
@@ -302,6 +308,10 @@ impl Turn for Scheduling {
 
     fn gone(&mut self) -> Vec<ThreadNow> {
         self.driver.gone.take()
+    }
+
+    fn pairs(&self) -> Vec<PairWaits> {
+        self.driver.pairs.as_ref().map(Pairs::all).unwrap_or_default()
     }
 
     fn learnt(&self) -> Learnt {

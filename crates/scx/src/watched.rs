@@ -1,6 +1,6 @@
 //! Those that watch: what they are told, and what they change.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenkeel_linux::clock;
@@ -23,8 +23,9 @@ pub(crate) struct Watched {
     pins: SharedPins,
     began: Ns,
     cost_at_start: Ns,
-    /// What was done under earlier policies.
+    /// What was done under earlier policies, and what this machine could not tell them.
     before: Figures,
+    missing: BTreeSet<String>,
     policies: Vec<(Ns, String)>,
     /// How often the machine was taken over anew: also by the policy before, when the next one could not take it over.
     takeovers: usize,
@@ -70,6 +71,7 @@ impl Watched {
             began: clock::clock(),
             cost_at_start: clock::thread_time(),
             before: Figures::default(),
+            missing: BTreeSet::new(),
             policies: Vec::new(),
             takeovers: 0,
         }
@@ -101,6 +103,7 @@ impl Watched {
             let changed = Plan { policy, path, ..self.plan.clone() };
             let learnt = scheduling.learnt();
             self.before = self.before.and(&scheduling.figures());
+            self.missing.extend(scheduling.missing());
             last(&mut *scheduling, self.takeovers);
             drop(scheduling);
             self.takeovers += 1;
@@ -124,11 +127,17 @@ impl Watched {
         self.takeovers
     }
 
-    /// What has been done, under all policies.
+    /// What has been done, under all policies, and what could not be told.
     pub(crate) fn account(&self, scheduling: &dyn Turn) -> Account {
         let figures = self.before.and(&scheduling.figures());
         let cost = clock::thread_time().since(self.cost_at_start);
-        Account { figures: Figures { cost, ..figures }, policies: self.policies.clone(), missing: scheduling.missing() }
+        let mut missing = self.missing.clone();
+        missing.extend(scheduling.missing());
+        Account {
+            figures: Figures { cost, ..figures },
+            policies: self.policies.clone(),
+            missing: missing.into_iter().reduce(|all, more| format!("{all} {more}")),
+        }
     }
 
     /// Says what there is, if it is time for it.
@@ -159,7 +168,7 @@ impl Watched {
             core_types: machine.core_types.iter().map(|kind| kind.name.clone()).collect(),
             cores: machine.cores.iter().zip(cpus).map(core).collect(),
             threads,
-            missing: account.missing.iter().cloned().collect(),
+            missing: scheduling.missing().into_iter().collect(),
         };
         monitor.publish(now, snapshot);
     }

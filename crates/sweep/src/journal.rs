@@ -2,7 +2,7 @@
 //! a checksum, how many runs the grid has, and the run's JSON. Whatever ends the process, at most the line that it was writing is lost.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,8 +23,8 @@ const LINKS: usize = 40;
 pub struct Journal {
     path: PathBuf,
     open: Mutex<Open>,
-    /// Of the table's own name, if the one that was given is a link: a sweep by another link to it has that one, too.
-    behind: Option<Box<Self>>,
+    /// Those of the table's other names, if the one that was given is a link: a sweep by one of them has these, too.
+    others: Vec<Self>,
 }
 
 #[derive(Debug)]
@@ -35,22 +35,28 @@ struct Open {
 }
 
 impl Journal {
-    /// Opens the journal of a table, and makes one if there is none.
+    /// Opens the journal of a table, and makes one if there is none. What a sweep by another name of the table has begun is continued
+    /// in its journal.
     ///
     /// # Errors
     /// It cannot be opened, or another process has it, or is at the table by another name.
     pub fn open(table: &Path) -> Result<Self> {
-        let mut journal = Self::at(beside(table))?;
-        let behind = led_to(table).map(|table| beside(&table));
-        // Both names may have one journal, by a link of its own.
-        let other = |path: &PathBuf| !has_name(&journal.lock().file, path).unwrap_or(false);
-        let Some(behind) = behind.filter(other) else { return Ok(journal) };
-        match Self::at(behind.clone()) {
-            Ok(behind) => journal.behind = Some(Box::new(behind)),
-            Err(error) if matches!(error, Error::Busy { .. }) || behind.exists() => return Err(error),
-            // Where it cannot be made, the table cannot be written, either, which is told then.
-            Err(_) => {}
+        let mut open: Vec<Self> = Vec::new();
+        for path in journals(table) {
+            // Several names may have one journal, by a link of its own.
+            if open.iter().any(|journal| has_name(&journal.lock().file, &path).unwrap_or(false)) {
+                continue;
+            }
+            match Self::at(path.clone()) {
+                Ok(journal) => open.push(journal),
+                // Where one cannot be made, no sweep by that name can begin, either.
+                Err(Error::Unwritable { .. }) if !open.is_empty() && !path.exists() => {}
+                Err(error) => return Err(error),
+            }
         }
+        let begun = open.iter().position(|journal| !journal.is_empty()).unwrap_or(0);
+        let mut journal = open.swap_remove(begun);
+        journal.others = open;
         Ok(journal)
     }
 
@@ -71,7 +77,7 @@ impl Journal {
         let end = whole_lines(&file).map_err(Error::reading(&path))?;
         // A line that was cut off would run into the next one.
         file.set_len(end).map_err(Error::writing(&path))?;
-        Ok(Self { path, open: Mutex::new(Open { file, end }), behind: None })
+        Ok(Self { path, open: Mutex::new(Open { file, end }), others: Vec::new() })
     }
 
     /// Where it is.
@@ -79,13 +85,8 @@ impl Journal {
         &self.path
     }
 
-    /// The path of this one, or of the one behind it, if anything is in it.
-    pub(crate) fn begun(&self) -> Option<&Path> {
-        if self.is_empty() { self.behind.as_deref().and_then(Self::begun) } else { Some(self.path()) }
-    }
-
     /// Whether nothing is in it.
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lock().end == 0
     }
 
@@ -202,23 +203,38 @@ fn parse(path: &Path, line: &[u8], place: &str) -> Result<(Option<u64>, Row)> {
     })
 }
 
-/// Where the journal of a table is: beside its name. If that is a link to another disk, what is done is not lost when that one is full.
-pub fn beside(table: &Path) -> PathBuf {
+/// Where the journal of a table is: beside its name, which comes first, or, if a sweep by another name began it, beside one of those to
+/// which links at that name lead. If it is a link to another disk, what is done is not lost when that one is full.
+pub fn journals(table: &Path) -> Vec<PathBuf> {
+    let mut path = table.to_path_buf();
+    let mut journals = vec![beside(&path)];
+    for _ in 0..LINKS {
+        let Ok(to) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(to);
+        journals.push(beside(&path));
+    }
+    journals
+}
+
+/// The journal of a table that has anything in it. Nothing is written.
+///
+/// # Errors
+/// It cannot be told.
+pub fn begun(table: &Path) -> Result<Option<PathBuf>> {
+    for path in journals(table) {
+        match std::fs::metadata(&path) {
+            Ok(found) if found.len() > 0 => return Ok(Some(path)),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::reading(&path)(error)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+fn beside(table: &Path) -> PathBuf {
     let mut name = table.as_os_str().to_owned();
     name.push(".journal");
     name.into()
-}
-
-/// Where the links at a table's name lead, if it is one.
-fn led_to(table: &Path) -> Option<PathBuf> {
-    let mut path = table.to_path_buf();
-    for _ in 0..LINKS {
-        match std::fs::read_link(&path) {
-            Ok(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
-            Err(_) => return (path != table).then_some(path),
-        }
-    }
-    None
 }
 
 /// A row as a line: the checksum of the rest in hexadecimal digits, how many runs its grid has, and its JSON. As in the table, what a
@@ -249,7 +265,7 @@ fn unchanged(line: &[u8]) -> Option<&[u8]> {
 fn has_name(file: &File, path: &Path) -> std::io::Result<bool> {
     match std::fs::metadata(path) {
         Ok(named) => file.metadata().map(|open| (open.dev(), open.ino()) == (named.dev(), named.ino())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -19,8 +19,8 @@ use crate::table::{About, Reader, is_done, replaceable};
 pub fn already(grid: &Grid, request: &Request, max_events: u64) -> Result<u64> {
     let (wanted, done) = (wanted(grid, request.shard), Runs::none(grid.runs()));
     let mut numbers = Numbers { grid, by_key: Vec::new() };
-    let (path, mut anew) = (journal::beside(&request.table), false);
-    if path.exists() {
+    let mut anew = false;
+    if let Some(path) = journal::begun(&request.table)? {
         let mut sift = Sift::new(&mut numbers, &wanted, max_events);
         anew = journal::read(&path, |_, runs, row| {
             sift.written_for(runs);

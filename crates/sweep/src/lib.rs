@@ -55,7 +55,7 @@ mod wrong;
 
 pub use error::Error;
 pub use grid::Grid;
-pub use journal::beside as journal;
+pub use journal::journals;
 pub use known::already;
 pub use merge::{Merging, at_its_end, merge};
 pub use shard::Shard;

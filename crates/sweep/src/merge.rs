@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::ErrorKind;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
@@ -21,16 +20,16 @@ pub struct Merging {
     pub drop: bool,
 }
 
-/// Makes sure that no sweep into a table, by this name or by the one that links lead to, is at work, or was interrupted: what it has done
+/// Makes sure that no sweep into a table, by this name or by one that links lead to, is at work, or was interrupted: what it has done
 /// would be lost. It stays so as long as what is returned does.
 ///
 /// # Errors
 /// One is, or the journal cannot be opened.
 pub fn at_its_end(table: &Path) -> Result<Journal> {
     let journal = Journal::open(table)?;
-    if let Some(begun) = journal.begun() {
+    if !journal.is_empty() {
         let message = "it has runs of a sweep that is not at its end: let `evenkeel sweep` end it, or remove it";
-        return Err(Error::table(begun, message));
+        return Err(Error::table(journal.path(), message));
     }
     Ok(journal)
 }
@@ -140,15 +139,10 @@ impl<'a> Part<'a> {
 /// Makes sure that a table is what its sweep has ended with: runs that are being done anew would be taken from it as
 /// they were. Nothing is written beside it.
 fn ended(table: &Path) -> Result<()> {
-    let journal = journal::beside(table);
-    match std::fs::metadata(&journal) {
-        Ok(found) if found.len() > 0 => {
-            let message = "it is of a part that is not at its end: let `evenkeel sweep` end it, or remove it";
-            Err(Error::table(&journal, message))
-        }
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::reading(&journal)(error)),
-        _ => Ok(()),
-    }
+    journal::begun(table)?.map_or(Ok(()), |journal| {
+        let message = "it is of a part that is not at its end: let `evenkeel sweep` end it, or remove it";
+        Err(Error::table(&journal, message))
+    })
 }
 
 /// How far it is.

@@ -55,7 +55,16 @@ impl Named {
         let used = |at: usize| named.names.iter().any(|name| name.meaning[at]);
         if let Some((_, axis)) = axes.iter().enumerate().find(|(at, _)| !used(*at)) {
             let place = format!("{kind}.{}", variation::place(&axis.path));
-            let why = format!("the grid has no {kind} with this, but {}", names.join(", "));
+            let is_fixed = if kind == "machine" { variation::is_described } else { variation::is_fixed };
+            let fixed: Vec<&str> = names.iter().map(String::as_str).filter(|name| is_fixed(name)).collect();
+            let values = match &fixed[..] {
+                [] => String::new(),
+                fixed => format!(
+                    "; only bundled ones and files of Evenkeel's own (.toml) have values, not {}",
+                    fixed.join(", ")
+                ),
+            };
+            let why = format!("the grid has no {kind} with this, but {}{values}", names.join(", "));
             // The name of the program, the core type or the cluster that none has.
             let name = axis.path.get(..2).unwrap_or(&axis.path);
             return Err(Wrong::named(Spot::below(kind, name), place, Cause::File(why)));
@@ -204,6 +213,32 @@ mod tests {
         assert!(found.digest(0) != found.digest(1) && found.digest(0) != found.digest(2));
         let error = of("core.cortex-a76.width = 1").unwrap_err().of("g".into());
         assert_eq!(error.to_string(), "g: machine.core.cortex-a76.width");
+    }
+
+    #[test]
+    fn programs_are_varied_in_mixes_too_and_what_has_no_values_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("app.json");
+        std::fs::write(&file, r#"{"tasks": {"app": {"loop": 1, "run": 1000}}}"#).unwrap();
+        let names = ["Sync-2", "fft:2", file.to_str().unwrap()].map(str::to_owned);
+        let of = |text: &str| {
+            let mut found = Named::new("workload", &names, &table(text), variation::workload_has)?;
+            found.make_all(variation::workload, |_, _| Ok(()), &()).map(|()| found)
+        };
+        let found = of("program.dedup.phases.read.ilp = [1.4, 1.8]\nprogram.fft.n = [2, 4]").unwrap();
+        let meanings: Vec<String> = (0..found.len())
+            .map(|at| format!("{:?}", found.values(at).iter().map(|value| value.is_some()).collect::<Vec<_>>()))
+            .collect();
+        assert_eq!(meanings, ["[true, false]", "[true, false]", "[false, true]", "[false, true]", "[false, false]"]);
+        found.differ().unwrap();
+        let Error::Named { source, .. } = of("program.ferret.n = 1").unwrap_err().of("g".into()) else { panic!() };
+        assert!(
+            source.to_string().ends_with(&format!(
+                "; only bundled ones and files of Evenkeel's own (.toml) have values, not {}",
+                names[2]
+            )),
+            "{source}"
+        );
     }
 
     #[test]

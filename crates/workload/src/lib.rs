@@ -15,7 +15,7 @@ mod tasking;
 pub mod validate;
 
 pub use entry::NameError;
-pub use name::by_name;
+pub use name::{by_name, parts};
 pub use program::{Op, Program, Thread, Workload};
 
 /// The example of the README, as a test.

@@ -27,3 +27,11 @@ pub fn by_name(name: &str) -> Result<Workload, NameError> {
     let known = programs().chain(mix::mixes().map(|mix| mix.id.as_str()));
     Err(NameError::unknown("workload", base, known))
 }
+
+/// The programs of a workload that is made of several, a mix (`Sync-2`) or one written with `+`, each with its thread parameter if it has one;
+/// `None` of any other name.
+pub fn parts(name: &str) -> Option<Vec<&str>> {
+    let mix = mix::mixes().find(|mix| mix.id == name);
+    let parts = mix.map(|mix| mix.programs.iter().map(String::as_str).collect());
+    parts.or_else(|| name.contains('+').then(|| name.split('+').collect()))
+}

@@ -59,6 +59,8 @@ pub struct Program {
     pub events: Vec<String>,
     /// Names of the timers. Each keeps the time of its next expiry.
     pub timers: Vec<String>,
+    /// Of each static loop that is split by how fast cores are: how many threads share it.
+    pub splits: Vec<u32>,
     /// Names of the regions of memory that tasks read and write.
     pub regions: Vec<String>,
     /// How its tasks are run, if it has any.
@@ -69,6 +71,8 @@ pub struct Program {
     pub memory: Memory,
     /// For how long a thread that waits for a lock or at a barrier polls before it leaves its core.
     pub spin: Ns,
+    /// The same at barriers, if that is another time.
+    pub barrier_spin: Option<Ns>,
     /// Whether its work was measured with all that locks and waits cost, as in a recording, so that a run does not charge that again.
     pub measured: bool,
     /// Which of the streams that are derived from the run's seed it draws from. `None`: that of its position in the workload. One that is taken
@@ -220,13 +224,15 @@ index!(
     EventId,
     /// A timer of the program.
     TimerId,
+    /// A loop of the program that is split by how fast cores are.
+    SplitId,
     /// A region of memory of the program.
     RegionId,
     /// A thread, by its position in the program.
     ThreadIndex
 );
 
-/// One operation of a thread. Only `Compute` and `Spin` take time on a core.
+/// One operation of a thread. Only `Compute`, `Split` and `Spin` take time on a core.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// Work whose duration depends on the core.
@@ -237,6 +243,17 @@ pub enum Op {
         work: Work,
         /// How the amount varies from one execution to the next.
         spread: Spread,
+    },
+    /// This thread's part of a static loop, which is larger the faster its core is, as `libevenkeel_omp.so` has it.
+    Split {
+        /// Which loop.
+        split: SplitId,
+        /// The thread's number among those that share it.
+        member: u32,
+        /// The kind of code.
+        phase: PhaseId,
+        /// How much of it all of them do together.
+        work: Work,
     },
     /// Busy for this long on whatever core (rt-app's `runtime`).
     Spin(Ns),

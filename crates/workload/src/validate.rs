@@ -153,6 +153,11 @@ fn operation(program: &Program, me: usize, op: &Op) -> Result<(), String> {
             inside("phase", phase.index(), program.phases.len())?;
             share(*spread)
         }
+        Op::Split { split, member, phase, .. } => {
+            inside("phase", phase.index(), program.phases.len())?;
+            inside("split loop", split.index(), program.splits.len())?;
+            inside("place in a split loop", *member as usize, program.splits[split.index()] as usize)
+        }
         Op::Sleep { spread, .. } => share(*spread),
         Op::Lock(lock) | Op::Unlock(lock) => inside("lock", lock.index(), program.locks.len()),
         Op::Barrier(barrier) => {
@@ -288,8 +293,13 @@ fn share(spread: Spread) -> Result<(), String> {
 /// Whether a body can let time pass, by work or by waiting. A loop of none of these would never come to an end.
 fn takes_time(program: &Program, body: &[Op]) -> bool {
     body.iter().any(|op| match op {
-        Op::Compute { work: Work::Instructions(amount), .. } => *amount > 0,
-        Op::Compute { work: Work::Time(span), .. } | Op::Spin(span) | Op::Sleep { span, .. } => span.0 > 0,
+        Op::Compute { work: Work::Instructions(amount), .. } | Op::Split { work: Work::Instructions(amount), .. } => {
+            *amount > 0
+        }
+        Op::Compute { work: Work::Time(span), .. }
+        | Op::Split { work: Work::Time(span), .. }
+        | Op::Spin(span)
+        | Op::Sleep { span, .. } => span.0 > 0,
         Op::Timer { period, .. } => period.0 > 0,
         Op::Barrier(barrier) => program.barriers.get(barrier.index()).is_some_and(|barrier| barrier.parties > 1),
         Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) | Op::Task(_) => true,

@@ -1,11 +1,12 @@
 //! What a join costs: Evenkeel, Rayon and chili, in turn in one process, against plain calls, and against the C++ libraries of bench/peers,
-//! each in a process of its own.
+//! each in a process of its own. Then how soon another worker of Evenkeel's and of Rayon's takes what a join leaves to it.
 //!
 //!     forkjoin [--rounds N] [--format json] [--peer NAME=PROGRAM]...
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod programs;
+mod steal;
 
 use std::env;
 use std::error::Error;
@@ -17,6 +18,7 @@ use evenkeel_bench::{Spread, spread};
 use serde_json::json;
 
 use crate::programs::{Evenkeel, PROGRAMS, Plain, Program, Rayon, chili_fib, chili_skynet, fib, skynet};
+use crate::steal::Before;
 
 /// What a program returned, and the seconds that it took.
 type Outcome = Result<(u64, f64), Box<dyn Error>>;
@@ -46,6 +48,14 @@ impl Pools {
                 ..Default::default()
             }),
         })
+    }
+
+    /// How soon another worker takes the second half of a join, in ns: of Evenkeel's and of Rayon's.
+    fn first_steals(&self, before: Before) -> [(&'static str, f64); 2] {
+        [
+            ("evenkeel", steal::measure(Evenkeel, |does| self.evenkeel.install(does), before)),
+            ("rayon", steal::measure(Rayon, |does| self.rayon.install(does), before)),
+        ]
     }
 
     fn contenders(&self) -> [Contender<'_>; 3] {
@@ -156,6 +166,23 @@ fn run() -> Result<(), Box<dyn Error>> {
         }
     }
 
+    let mut steals: Vec<(Before, &str, Vec<f64>)> = Vec::new();
+    // One thread alone has no other that takes anything.
+    for pools in pools.iter().filter(|pools| pools.threads == cores && cores > 1) {
+        for round in 0..=rounds {
+            for before in Before::ALL {
+                for (name, time) in pools.first_steals(before) {
+                    match steals.iter_mut().find(|row| (row.0, row.1) == (before, name)) {
+                        None => steals.push((before, name, Vec::new())),
+                        Some((.., times)) if round > 0 => times.push(time),
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
+    }
+    let steals: Vec<_> = steals.into_iter().map(|(before, name, times)| (before.name(), name, spread(times))).collect();
+
     let mut rows = Vec::new();
     for (pick, program) in PROGRAMS.into_iter().enumerate() {
         let of = |index: usize| &times[index][pick];
@@ -174,17 +201,22 @@ fn run() -> Result<(), Box<dyn Error>> {
         }
     }
     if json {
+        let values = |spread: &Spread| json!({ "min": spread.min, "median": spread.median, "max": spread.max });
+        let steals: Vec<_> = steals
+            .iter()
+            .map(|(before, name, time)| json!({ "others": before, "pool": name, "ns": values(time) }))
+            .collect();
         let rows: Vec<_> = rows
             .iter()
             .map(|(program, name, threads, time, ratio)| {
-                let values = |spread: &Spread| json!({ "min": spread.min, "median": spread.median, "max": spread.max });
                 json!({
                     "program": program, "pool": name, "threads": threads,
                     "ns_per_join": values(time), "times_faster_than_rayon": ratio.as_ref().map(values),
                 })
             })
             .collect();
-        println!("{}", serde_json::to_string_pretty(&json!({ "cores": cores, "rounds": rounds, "rows": rows }))?);
+        let all = json!({ "cores": cores, "rounds": rounds, "rows": rows, "first_steals": steals });
+        println!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(());
     }
     println!(
@@ -197,6 +229,12 @@ fn run() -> Result<(), Box<dyn Error>> {
     for (program, name, threads, time, ratio) in rows {
         let ratio = ratio.map_or(String::new(), |r| format!("{:6.2} {:7.2} {:6.2}", r.min, r.median, r.max));
         println!("{program:7} {name:9} {threads:>7}  {:6.2} {:7.2} {:7.2}   {ratio}", time.min, time.median, time.max);
+    }
+    println!("From a join until another of {cores} workers has begun its second half: us");
+    println!("others       pool          min  median     max");
+    for (before, name, time) in steals {
+        let [min, median, max] = [time.min, time.median, time.max].map(|ns| ns / 1e3);
+        println!("{before:12} {name:9} {min:>7.2} {median:>7.2} {max:>7.2}");
     }
     Ok(())
 }

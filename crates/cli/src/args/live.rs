@@ -25,6 +25,16 @@ pub struct Cores {
     pub ratio: Option<f64>,
 }
 
+/// What the commands that schedule real programs take this machine for.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ThisMachine {
+    #[command(flatten)]
+    pub cores: Cores,
+    /// What this machine is: a machine file, as `evenkeel topology --save` writes one, or a name. Its cores are the CPUs in their order
+    #[arg(long, short, value_name = "MACHINE", conflicts_with_all = ["big", "little", "ratio"])]
+    pub machine: Option<String>,
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(override_usage = "evenkeel run [OPTIONS] COMMAND...\n       evenkeel run [OPTIONS] --pid PID")]
@@ -33,7 +43,7 @@ pub struct Run {
     #[arg(long, short, default_value = "pfs")]
     pub policy: String,
     #[command(flatten)]
-    pub cores: Cores,
+    pub this: ThisMachine,
     /// Give slow cores less of the loops of an OpenMP program to do
     #[arg(long, conflicts_with = "pid")]
     pub openmp: bool,

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 use evenkeel_model::Ns;
 
-use super::live::Cores;
+use super::live::ThisMachine;
 use super::values::{Output, positive, whole};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   evenkeel scx --policy colab
   evenkeel scx --policy pfs -- ./app --threads 8
+  evenkeel topology --save this.toml && evenkeel scx --policy eas --machine this.toml
   evenkeel scx --policy colab --only 4711 --for 10s --stats 1s --format json
   evenkeel scx --policy pfs --only system.slice/build.service
   evenkeel vm --machine 2B2S:3 --scx --policy colab -- ./app --threads 4
@@ -28,12 +29,12 @@ pub struct Scx {
     #[arg(long, short, default_value = "pfs")]
     pub policy: String,
     #[command(flatten)]
-    pub cores: Cores,
+    pub this: ThisMachine,
     /// Where decisions are made; by default in the kernel, under the policies that it has (`--list`), else in this process
     #[arg(long, value_enum, value_name = "WHERE")]
     pub path: Option<Path>,
     /// List the policies, and where each can decide
-    #[arg(long, conflicts_with_all = ["policy", "big", "little", "ratio", "path", "only", "time", "stats", "html", "quiet", "command"])]
+    #[arg(long, conflicts_with_all = ["policy", "machine", "big", "little", "ratio", "path", "only", "time", "stats", "html", "quiet", "command"])]
     pub list: bool,
     /// Schedule this process and what it starts, or this control group, only, until it is gone; the rest stays with the kernel's
     /// own scheduler

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use evenkeel_model::Ns;
 
-use super::live::Cores;
+use super::live::ThisMachine;
 use super::values::{Output, number, positive, whole};
 
 /// What follows the help of `try`.
@@ -38,7 +38,7 @@ pub struct Try {
     #[arg(long)]
     pub openmp: bool,
     #[command(flatten)]
-    pub cores: Cores,
+    pub this: ThisMachine,
     /// Rounds at most; there are fewer if the answer is clear sooner
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = |text: &str| whole::<u32>(text, 2..=10_000))]
     pub rounds: u32,

@@ -15,7 +15,10 @@ use crate::progress::Work;
 /// Runs the command.
 pub fn run(args: &Reproduce) -> Result<String> {
     let html = Target::open_some(args.html.as_ref())?;
-    let experiments = Experiment::by_name(&args.experiment)?;
+    let mut experiments = Experiment::by_name(&args.experiment)?;
+    for with in &args.with {
+        paper::substitute(&mut experiments, with)?;
+    }
     if args.oracle {
         paper::check_oracle(&experiments, &args.experiment)?;
     }

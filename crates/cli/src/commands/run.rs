@@ -27,7 +27,7 @@ pub fn run(args: &Run) -> Result<u8> {
     }
     let policy = catalog::live_policy(&args.policy)?;
     let library = args.openmp.then(openmp::library).transpose()?;
-    let (machine, cpus) = live::machine(&args.cores)?;
+    let (machine, cpus) = live::this_machine(&args.this)?;
     catalog::accepted(&policy, &machine)?;
     if machine.core_types.len() == 1 && !args.quiet {
         messages::note(

@@ -1,5 +1,7 @@
 //! `evenkeel scx`: this machine's threads, scheduled inside its kernel.
 
+mod live_figures;
+
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, Launched, Signals};
@@ -9,11 +11,11 @@ use evenkeel_report::table::{self, Stream};
 use evenkeel_sched::{Description, POLICIES, Setup};
 use evenkeel_scx::{Account, Bounds, End, Ended, Figures, Follow, Only, Path, Plan, Session};
 
+use self::live_figures::LiveFigures;
 use crate::args::{self, Format, Output, Scx};
-use crate::failed::Own;
 use crate::files::Target;
 use crate::page::{Scheduled, Story};
-use crate::{catalog, closed, json, live, messages, ready, terminal};
+use crate::{catalog, json, live, messages, ready};
 
 /// How often what was done is noted for a page.
 const NOTED: Ns = Ns::from_ms(250);
@@ -22,7 +24,7 @@ const NOTED: Ns = Ns::from_ms(250);
 pub fn run(args: &Scx) -> Result<u8> {
     let policy = catalog::live_policy(&args.policy)?;
     let path = path(args, &policy)?;
-    let (machine, cpus) = live::machine(&args.cores)?;
+    let (machine, cpus) = live::this_machine(&args.this)?;
     catalog::accepted(&policy, &machine)?;
     let only = args.only.as_ref().map(only).transpose()?;
     let html = Target::open_some(args.html.as_ref())?;
@@ -46,27 +48,28 @@ pub fn run(args: &Scx) -> Result<u8> {
     let mut observed = session.observed();
     ready::tell(&by(&name, path));
     let began = clock();
-    // With a page the process looks often, and prints as often as it is to.
-    let figures = if html.is_some() { Some(args.stats.map_or(NOTED, |every| every.min(NOTED))) } else { args.stats };
+    let mut told = LiveFigures::of(args, &by(&name, path));
+    // With a page the process looks often, and tells as often as it is to.
+    let every = told.as_ref().map(LiveFigures::every);
+    let figures = if html.is_some() { Some(every.map_or(NOTED, |every| every.min(NOTED))) } else { every };
     let observes = observed.as_mut();
     let follow = Follow { end, only: only.as_ref(), time: args.time, figures, observed: observes };
-    let (mut before, mut story) = ((Figures::default(), Ns::ZERO), Story::default());
+    let mut story = Story::default();
     // Figures that cannot be written cost neither the command nor the summary.
-    let mut unprinted = None;
+    let mut unwritten = None;
     let status = session.follow(follow, |figures, elapsed| -> Result<()> {
         story.note(elapsed, *figures);
-        if unprinted.is_some() || args.stats.is_none_or(|every| elapsed.since(before.1) < every) {
-            return Ok(());
+        if let Some(telling) = told.as_mut().filter(|told| told.due(elapsed)) {
+            let paths = Paths::of(path, &live::deciders(first, &session.account().policies));
+            unwritten = telling.tell(paths, figures, elapsed).err();
+            if unwritten.is_some() {
+                told = None;
+            }
         }
-        let paths = Paths::of(path, &live::deciders(first, &session.account().policies));
-        let line = match args.format.format {
-            Format::Json => json::line(&document(paths, figures, elapsed))?,
-            Format::Table => line(paths, &before.0, figures, before.1, elapsed),
-        };
-        before = (*figures, elapsed);
-        unprinted = tell(&line).err();
         Ok(())
     })?;
+    // What follows stands where a status stood.
+    drop(told);
     let mut status = status.map(launch::exit_code);
     let elapsed = clock().since(began);
     let so_far = session.account();
@@ -86,10 +89,7 @@ pub fn run(args: &Scx) -> Result<u8> {
         status = Some(launch::exit_code(command.finish().context("cannot wait for the command")?));
     }
     let Account { figures, policies, missing } = account;
-    let deciders = live::deciders(first, &policies);
-    let paths = Paths::of(path, &deciders);
-    let uncounted = deciders.into_iter().filter_map(live::uncounted);
-    let missing = missing.into_iter().chain(uncounted).reduce(|all, more| format!("{all} {more}"));
+    let paths = Paths::of(path, &live::deciders(first, &policies));
     let missing = missing.as_deref();
     story.end(elapsed, figures);
     let page = |target: Target| {
@@ -128,7 +128,7 @@ pub fn run(args: &Scx) -> Result<u8> {
         messages::account(&text)?;
     }
     written?;
-    unprinted.map_or(Ok(status.unwrap_or(0)), Err)
+    unwritten.map_or(Ok(status.unwrap_or(0)), Err)
 }
 
 /// That the kernel has taken the machine back, and why.
@@ -199,41 +199,10 @@ impl Paths {
     }
 }
 
-/// A line of figures for people: what has happened since the last one.
-fn line(paths: Paths, before: &Figures, figures: &Figures, from: Ns, to: Ns) -> String {
-    let seconds = to.since(from).0.max(1) as f64 / 1e9;
-    let rate = |count: fn(&Figures) -> u64| (count(figures) - count(before)) as f64 / seconds;
-    let by_itself = paths.known(
-        format!("{} taken late", figures.taken_late - before.taken_late),
-        format!("{} left out", figures.left_out - before.left_out),
-    );
-    let by_itself = by_itself.into_iter().flatten().collect::<Vec<_>>().join("  ");
-    format!(
-        "{:>8.1} s  {} threads  {}  {:.0} switches/s  {:.0} stops/s  {:.0} stale/s  {by_itself}  longest wait so far {}",
-        to.0 as f64 / 1e9,
-        figures.living,
-        on_fast_cores(figures.big.since(before.big), figures.little.since(before.little)),
-        rate(|figures| figures.switches),
-        rate(|figures| figures.stops),
-        rate(|figures| figures.stale),
-        figures.longest_wait
-    )
-}
-
 /// Which part of their time threads ran on the fastest cores.
 fn on_fast_cores(big: Ns, little: Ns) -> String {
     let share = 100.0 * big.0 as f64 / (big + little).0.max(1) as f64;
     format!("{share:.0} % on the fastest cores")
-}
-
-fn tell(line: &str) -> Result<()> {
-    if closed::output() {
-        bail!(Own("cannot write figures: standard output is closed"));
-    }
-    match terminal::print(&format!("{line}\n")) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context(Own("cannot write figures")),
-        _ => Ok(()),
-    }
 }
 
 fn document(paths: Paths, figures: &Figures, elapsed: Ns) -> json::Scheduled<'static> {

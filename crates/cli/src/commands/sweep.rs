@@ -58,7 +58,7 @@ pub fn merge(args: &Merge) -> Result<String> {
 fn apart<'a>(html: Option<&Path>, table: &Path, others: impl Iterator<Item = &'a Path>) -> Result<()> {
     let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
     let Some(html) = html else { return Ok(()) };
-    let own = [table.to_path_buf(), evenkeel_sweep::journal(table)];
+    let own = evenkeel_sweep::journals(table).into_iter().chain([table.to_path_buf()]);
     for other in others.map(Path::to_path_buf).chain(own) {
         if let (Ok(page), Ok(file)) = (real(html), real(&other))
             && page == file

@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::clock::clock;
+use evenkeel_linux::energy::Counters;
 use evenkeel_linux::launch::{self, OWN_FAILURE, Signals, exit_code};
-use evenkeel_linux::trial::{Counters, Ended, Measured, Rules, STOCK, Trial, Turn};
+use evenkeel_linux::trial::{Ended, Measured, Rules, STOCK, Trial, Turn};
 use evenkeel_linux::{host, quote};
 use evenkeel_model::Ns;
 use evenkeel_report::table::Stream;
@@ -24,7 +25,7 @@ use indicatif::{HumanDuration, ProgressBar};
 use signal_hook::consts::SIGCONT;
 
 use self::report::Report;
-use crate::args::{Cores, Run, Try};
+use crate::args::{Cores, Run, ThisMachine, Try};
 use crate::config::VARIABLE;
 use crate::files::{Target, Unwritten};
 use crate::interrupted::{Broken, Interrupted};
@@ -57,14 +58,14 @@ pub fn run(args: &Try) -> Result<String> {
         ..Job::new(&args.command, args.output.format, "evenkeel try")?
     };
     launch::find(&args.command[0])?;
-    check(&args.policy, &args.cores)?;
+    check(&args.policy, &args.this)?;
     if args.scx && !Path::new("/sys/kernel/sched_ext").exists() {
         bail!(evenkeel_scx::Error::NoSchedExt);
     }
     if args.openmp {
         openmp::library()?;
     }
-    let options = options(&args.cores);
+    let options = options(&args.this);
     let mut schedulers = vec![Scheduler { name: "stock".into(), words: Vec::new() }];
     for policy in &args.policy {
         schedulers.push(Scheduler::new(&["run", "--policy", policy], &options));
@@ -104,13 +105,13 @@ pub fn run(args: &Try) -> Result<String> {
 pub fn ab(args: &Run, rounds: u32, to: Stream, html: Option<Target>) -> Result<String> {
     let job = Job { to, ..Job::new(&args.command, args.format.format, "evenkeel run --ab")? };
     launch::find(&args.command[0])?;
-    check(std::slice::from_ref(&args.policy), &args.cores)?;
+    check(std::slice::from_ref(&args.policy), &args.this)?;
     let mut words = vec!["run", "--policy", args.policy.as_str()];
     if args.openmp {
         openmp::library()?;
         words.insert(1, "--openmp");
     }
-    let mut options = options(&args.cores);
+    let mut options = options(&args.this);
     if args.period != host::PERIOD {
         options.extend(["--period".into(), format!("{}ns", args.period.0)]);
     }
@@ -137,9 +138,9 @@ fn can_split() -> bool {
     library.is_ok()
 }
 
-/// Makes sure that these policies can be tried on these cores, before anything is run.
-fn check(policies: &[String], cores: &Cores) -> Result<()> {
-    let (machine, _) = live::machine(cores)?;
+/// Makes sure that these policies can be tried on this machine, before anything is run.
+fn check(policies: &[String], this: &ThisMachine) -> Result<()> {
+    let (machine, _) = live::this_machine(this)?;
     for (nth, name) in policies.iter().enumerate() {
         catalog::accepted(&catalog::live_policy(name)?, &machine)?;
         if policies[..nth].contains(name) {
@@ -156,9 +157,10 @@ fn check(policies: &[String], cores: &Cores) -> Result<()> {
 }
 
 /// The options for the machine, as they were given.
-fn options(cores: &Cores) -> Vec<String> {
-    let ratio = cores.ratio.map(|ratio| ratio.to_string());
-    let all = [("--big", &cores.big), ("--little", &cores.little), ("--ratio", &ratio)];
+fn options(this: &ThisMachine) -> Vec<String> {
+    let ThisMachine { cores: Cores { big, little, ratio }, machine } = this;
+    let ratio = ratio.map(|ratio| ratio.to_string());
+    let all = [("--machine", machine), ("--big", big), ("--little", little), ("--ratio", &ratio)];
     all.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value.clone()?])).flatten().collect()
 }
 

@@ -22,6 +22,29 @@ pub fn page(machines: &[Measured]) -> String {
     frame("evenkeel vm bench", &content, made)
 }
 
+/// Which differences are good ones.
+#[derive(Clone, Copy)]
+enum Better {
+    Lower,
+    Higher,
+}
+
+impl Better {
+    fn remark(self) -> &'static str {
+        match self {
+            Self::Lower => "lower is better",
+            Self::Higher => "higher is better",
+        }
+    }
+
+    fn of(self, one: f64, other: f64) -> f64 {
+        match self {
+            Self::Lower => one.min(other),
+            Self::Higher => one.max(other),
+        }
+    }
+}
+
 /// What is shown as 0.0 % is no difference, however certain.
 const TRIFLE: f64 = 0.0005;
 
@@ -70,12 +93,12 @@ fn one(machine: &Measured) -> Markup {
     let spec = machine.spec.to_string();
     let schedulers: Vec<&Scheduler> = machine.totals.iter().map(|total| &total.scheduler).collect();
     let colour = |scheduler: &Scheduler| schedulers.iter().position(|other| *other == scheduler).unwrap_or(0);
-    let figure = |name: &str, title: &str, remark: &str, value: &dyn Fn(&Row) -> Option<Difference>| {
-        let groups = groups(machine, &colour, value);
+    let figure = |name: &str, title: &str, better: Better, value: &dyn Fn(&Row) -> Option<Difference>| {
+        let groups = groups(machine, &colour, better, value);
         if groups.is_empty() {
             html! {}
         } else {
-            bars(&slug(&format!("{spec} {name}")), title, remark, &groups)
+            bars(&slug(&format!("{spec} {name}")), title, better.remark(), &groups)
         }
     };
     html! {
@@ -87,10 +110,11 @@ fn one(machine: &Measured) -> Markup {
             "."
         }
         div.panels {
-            (figure("time", "Time", "lower is better", &|row| row.against_stock))
-            (figure("predicted", "Time, as predicted", "lower is better", &|row| Some(row.predicted?.against_stock)))
-            (figure("h-antt", "H_ANTT", "lower is better", &|row| row.h_antt_against_stock))
-            (figure("latency", "Wake-up latency, 99 %", "lower is better", &|row| row.latency?.p99_against_stock))
+            (figure("time", "Time", Better::Lower, &|row| row.against_stock))
+            (figure("predicted", "Time, as predicted", Better::Lower, &|row| Some(row.predicted?.against_stock)))
+            (figure("h-antt", "H_ANTT", Better::Lower, &|row| row.h_antt_against_stock))
+            (figure("h-stp", "H_STP", Better::Higher, &|row| row.h_stp_against_stock))
+            (figure("latency", "Wake-up latency, 99 %", Better::Lower, &|row| row.latency?.p99_against_stock))
         }
         div.scroll { (numbers(machine)) }
     }
@@ -104,6 +128,7 @@ fn percent(share: f64) -> String {
 fn groups(
     machine: &Measured,
     colour: &dyn Fn(&Scheduler) -> usize,
+    better: Better,
     value: &dyn Fn(&Row) -> Option<Difference>,
 ) -> Vec<Group> {
     let mut benches: Vec<&str> = machine.rows.iter().map(|row| row.bench.as_str()).collect();
@@ -111,7 +136,7 @@ fn groups(
     let group = |bench: &&str| {
         let rows = machine.rows.iter().filter(|row| row.bench == **bench && !row.scheduler.is_stock());
         let found: Vec<(&Row, Difference)> = rows.filter_map(|row| Some((row, value(row)?))).collect();
-        let best = found.iter().map(|(_, effect)| effect.value).fold(0.0, f64::min);
+        let best = found.iter().map(|(_, effect)| effect.value).fold(0.0, |one, other| better.of(one, other));
         let bars = found.iter().map(|(row, effect)| Bar {
             label: row.scheduler.to_string(),
             effect: Some(effect.value),
@@ -172,6 +197,7 @@ pub(super) mod tests {
             h_antt: 1.2,
             h_antt_against_stock: None,
             h_stp: 0.8,
+            h_stp_against_stock: None,
             latency: None,
         };
         Measured {
@@ -203,6 +229,20 @@ pub(super) mod tests {
         assert!(unclear.contains("no scheduler is told to be sooner"), "{unclear}");
         let page = page(&[measured(&["pfs"], [0.60, 0.61, 0.62])]);
         assert!(page.contains("id=\"2b2s-3-time\"") && !page.contains("id=\"2b2s-3-predicted\""), "no empty figures");
+    }
+
+    #[test]
+    fn the_best_of_a_figure_is_the_highest_where_that_is_better() {
+        let mut machine = measured(&["pfs", "gts"], [0.5, 0.5, 0.5]);
+        for (row, ratio) in machine.rows.iter_mut().zip([1.0, 1.2, 0.9]) {
+            row.h_stp_against_stock = Difference::of([ratio]);
+        }
+        let best = |better, value: &dyn Fn(&Row) -> Option<Difference>| -> Vec<bool> {
+            groups(&machine, &|_| 0, better, value).iter().flat_map(|group| &group.bars).map(|bar| bar.best).collect()
+        };
+        assert_eq!(best(Better::Higher, &|row| row.h_stp_against_stock), [true, false]);
+        assert_eq!(best(Better::Lower, &|row| row.h_stp_against_stock), [false, true]);
+        assert!(page(&[machine]).contains("H_STP, higher is better"));
     }
 
     /// The mean of the logarithms is -0.04, its error 0.0058: times 4.30 (alone) that is less, times 7.65 (one of three) more.

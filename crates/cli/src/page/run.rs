@@ -1,16 +1,14 @@
 //! The page of `evenkeel run --html`.
 
-use std::collections::BTreeMap;
-
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{ThreadSummary, Timeline};
 use evenkeel_linux::sample::PairWaits;
 use evenkeel_model::Ns;
-use evenkeel_report::page::{self as views, Made, Thread, Waited, frame};
+use evenkeel_report::page::{Made, frame};
 use evenkeel_sched::ThreadKind;
 use maud::{Markup, html};
 
-use super::threads::{self, Lanes, SHORT_LIVED, Shown};
+use super::threads::{self, Lanes, Shown};
 use crate::args::command_line;
 use crate::live::Account;
 
@@ -80,31 +78,15 @@ fn blame(account: &Account<'_>, threads: &[Shown], unlisted: &[Tid]) -> Markup {
     if account.summary.pairs.is_none() {
         return html! { p.soft { "Not seen: that needs eBPF, and so root." } };
     }
-    let pairs: Vec<&PairWaits> = account.summary.waiting_pairs().collect();
+    let pairs: Vec<PairWaits> = account.summary.waiting_pairs().copied().collect();
     if pairs.is_empty() {
         return html! { p.soft { "No thread waited for another one (in the futex system call)." } };
     }
     html! {
         // Those that were waited for may all be short-lived, and have no account.
         @if let Some(blamed) = threads::blame(threads) { (blamed) }
-        (graph(account, threads, unlisted, &pairs))
+        (threads::graph(threads, unlisted, &pairs, account.types().len()))
     }
-}
-
-/// Which of all threads waited for which.
-fn graph(account: &Account<'_>, threads: &[Shown], unlisted: &[Tid], pairs: &[&PairWaits]) -> Markup {
-    let names = threads.iter().map(|thread| (thread.program.as_str(), thread.name.clone()));
-    let names: Vec<(&str, String)> =
-        names.chain(unlisted.iter().map(|tid| (SHORT_LIVED, account.thread_name(*tid)))).collect();
-    let tids = threads.iter().map(|thread| thread.tid).chain(unlisted.iter().copied());
-    let positions: BTreeMap<Tid, usize> = tids.enumerate().map(|(position, tid)| (tid, position)).collect();
-    let waits = pairs.iter().filter_map(|pair| {
-        let (waiter, waker) = (*positions.get(&pair.waiter)?, *positions.get(&pair.waker)?);
-        Some(Waited { waiter, waker, total: pair.waited, times: pair.times })
-    });
-    let waits: Vec<Waited> = waits.collect();
-    let nodes: Vec<Thread<'_>> = names.iter().map(|(program, name)| Thread { program, name }).collect();
-    views::graph("waits", &nodes, &waits, &threads::colours(account.types().len()))
 }
 
 /// What the account says of a thread.

@@ -1,6 +1,7 @@
 //! The page of `evenkeel scx --html`.
 
 use evenkeel_linux::host::Timeline;
+use evenkeel_linux::sample::PairWaits;
 use evenkeel_model::{Machine, Ns};
 use evenkeel_report::page::{Made, Series, chart, frame};
 use evenkeel_scx::{Figures, Observed, ObservedThread};
@@ -89,13 +90,16 @@ pub struct Scheduled<'a> {
 pub(super) struct Seen<'a> {
     pub threads: Vec<ObservedThread>,
     pub timeline: &'a Timeline,
+    /// Which waited for which.
+    pub pairs: Vec<PairWaits>,
     /// How many threads that had ended are not kept any more.
     pub forgotten: u64,
 }
 
 impl<'a> Seen<'a> {
     fn of(observed: &'a Observed) -> Self {
-        Self { threads: observed.threads(), timeline: observed.timeline(), forgotten: observed.forgotten() }
+        let (threads, timeline, pairs) = (observed.threads(), observed.timeline(), observed.pairs());
+        Self { threads, timeline, pairs, forgotten: observed.forgotten() }
     }
 }
 
@@ -124,11 +128,12 @@ impl Scheduled<'_> {
         frame("evenkeel scx", &content, made)
     }
 
-    fn threads(&self, Seen { threads, timeline, forgotten }: Seen<'_>) -> Markup {
+    fn threads(&self, Seen { threads, timeline, pairs, forgotten }: Seen<'_>) -> Markup {
         let types: Vec<&str> = self.machine.core_types.iter().map(|kind| kind.name.as_str()).collect();
         let threads: Vec<Shown> = threads.into_iter().map(|thread| shown(thread, types.len())).collect();
         let (machine, cpus, policies, end) = (self.machine, self.cpus, self.policies, self.end);
-        let unlisted = threads::unlisted(timeline, std::iter::empty(), &threads);
+        let waited = pairs.iter().flat_map(|pair| [pair.waiter, pair.waker]);
+        let unlisted = threads::unlisted(timeline, waited, &threads);
         let lanes = Lanes { machine, cpus, timeline, threads: &threads, unlisted: &unlisted, policies, end };
         html! {
             h2 { "What ran where" }
@@ -144,9 +149,12 @@ impl Scheduled<'_> {
                 }
             }
             h2 { "Threads that others waited for" }
-            @match threads::blame(&threads) {
-                Some(blamed) => (blamed),
-                None => p.soft { "No thread waited for another one (in the futex system call)." },
+            // Those that were waited for may all be short-lived, and have no account.
+            @if let Some(blamed) = threads::blame(&threads) { (blamed) }
+            @if pairs.is_empty() {
+                p.soft { "No thread waited for another one (in the futex system call)." }
+            } @else {
+                (threads::graph(&threads, &unlisted, &pairs, types.len()))
             }
             h2 { "What each thread did" }
             (threads::where_time_went(&threads, &types))
@@ -157,10 +165,19 @@ impl Scheduled<'_> {
 fn shown(thread: ObservedThread, types: usize) -> Shown {
     let ObservedThread { tid, program, name, service, run, delay, blame, judgement } = thread;
     let mut facts: Vec<_> = threads::judged(judgement).chain([threads::ready(delay)]).collect();
-    facts.extend(blame.map(threads::blamed));
+    facts.push(threads::blamed(blame));
     facts.extend(threads::serves(service));
     let name = if name.is_empty() { "thread".into() } else { name };
-    Shown { tid, program, name: format!("{name} {tid}"), service, run: run[..types].to_vec(), delay, blame, facts }
+    Shown {
+        tid,
+        program,
+        name: format!("{name} {tid}"),
+        service,
+        run: run[..types].to_vec(),
+        delay,
+        blame: Some(blame),
+        facts,
+    }
 }
 
 fn charts(story: &Story) -> Markup {

@@ -1,5 +1,7 @@
 //! Pages about real machines in a real browser.
 
+use std::fs;
+
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::{PERIOD, Plan, Summary, ThreadSummary, Timeline};
 use evenkeel_linux::sample::{Inside, MAX_TYPES, PairWaits, Sample, Turn};
@@ -48,9 +50,24 @@ fn policies() -> Vec<(Ns, String)> {
     vec![(Ns::from_ms(250), "bias".into())]
 }
 
+fn waits() -> Vec<PairWaits> {
+    let [waker, waiter] = THREADS.map(|(tid, _)| tid);
+    vec![PairWaits { waiter, waker, waited: WAITED, times: 1 }]
+}
+
+/// The files stand in for a machine that counts its energy, here ever more of it.
 fn timeline() -> Timeline {
-    let mut timeline = Timeline::new(Ns::ZERO, vec![0, 0, 1, 1]);
-    for now in (1..=20).map(|sample| Ns::from_ms(50 * sample)) {
+    let tree = tempfile::tempdir().unwrap();
+    let folder = tree.path().join("sys/class/powercap/intel-rapl:0");
+    fs::create_dir_all(&folder).unwrap();
+    let tell = |file: &str, text: &str| fs::write(folder.join(file), text).unwrap();
+    tell("name", "package-0\n");
+    tell("max_energy_range_uj", "262143328850\n");
+    tell("energy_uj", "0\n");
+    let mut timeline = Timeline::new(Ns::ZERO, vec![0, 0, 1, 1]).with_meters(tree.path(), &machine(), &CPUS);
+    for (now, sample) in (1..=20).map(|sample| (Ns::from_ms(50 * sample), sample)) {
+        tell("energy_uj", &format!("{}\n", 50_000 * sample * sample));
+        timeline.read_meters(now);
         let samples = [0, 1].map(|thread| {
             let (tid, run) = (THREADS[thread].0, ran(thread, now));
             Sample { tid, process: tid, cpu: CPUS[2 * thread], run, ..Sample::default() }
@@ -79,11 +96,10 @@ fn page_of_run() -> String {
             judgement: judgement(thread),
         }
     };
-    let [waker, waiter] = THREADS.map(|(tid, _)| tid);
     let summary = Summary {
         elapsed: END,
         threads: [0, 1].map(thread).into(),
-        pairs: Some(vec![PairWaits { waiter, waker, waited: WAITED, times: 1 }]),
+        pairs: Some(waits()),
         policies: policies(),
         ..Summary::default()
     };
@@ -104,7 +120,7 @@ fn page_of_scx() -> String {
         service: false,
         run: ran(thread, END),
         delay: Ns::from_ms(3),
-        blame: Some(blame(thread)),
+        blame: blame(thread),
         judgement: judgement(thread),
     };
     let timeline = timeline();
@@ -119,7 +135,32 @@ fn page_of_scx() -> String {
         missing: None,
         end: END,
     };
-    page.page_of(Some(Seen { threads: [0, 1].map(thread).into(), timeline: &timeline, forgotten: 1 }))
+    let pairs = waits();
+    page.page_of(Some(Seen { threads: [0, 1].map(thread).into(), timeline: &timeline, pairs, forgotten: 1 }))
+}
+
+#[test]
+fn who_waited_for_whom_is_a_graph() {
+    for page in [page_of_run(), page_of_scx()] {
+        let sentence = "short 4194302 waited 10.000 ms for fifteen-letters 4194301, 1 times";
+        assert!(page.contains("id=\"waits\"") && page.contains(sentence), "{page}");
+    }
+}
+
+#[test]
+fn the_pointer_tells_power() {
+    if skips(&[&needs::chromium]) {
+        return;
+    }
+    for html in [page_of_run(), page_of_scx()] {
+        let page = Page::open(&html, DESK);
+        let [left, top, ..] = page.place("figure.timeline canvas");
+        // What is below the lanes.
+        page.point(left + 300.0, top + 118.0);
+        let hint = page.text("document.querySelector('.hint').textContent");
+        assert!(hint.starts_with("power package-0: ") && hint.contains(" W at "), "{hint}");
+        page.is_content();
+    }
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use evenkeel_experiment::history::{History, RecordedThread, Span, Why, Woken};
 use evenkeel_linux::event::Tid;
 use evenkeel_linux::host::Timeline;
-use evenkeel_model::{CoreId, Machine, Ns, ThreadId};
-use evenkeel_report::page::{self as views, COLOURS, Drawn};
+use evenkeel_linux::sample::PairWaits;
+use evenkeel_model::{CoreId, Machine, Ns, ThreadId, Watts};
+use evenkeel_report::page::{self as views, COLOURS, Drawn, Thread, Waited};
 use evenkeel_sched::policy::{Judgement, Label};
 use maud::{Markup, html};
 
@@ -15,7 +16,7 @@ use maud::{Markup, html};
 const SHOWN: usize = 20;
 
 /// The program of threads that were seen only after they had exited, and so have no account of their own.
-pub(super) const SHORT_LIVED: &str = "short-lived threads";
+const SHORT_LIVED: &str = "short-lived threads";
 
 /// A thread, as a page shows it.
 pub(super) struct Shown {
@@ -77,6 +78,26 @@ pub(super) fn unlisted(timeline: &Timeline, waited: impl Iterator<Item = Tid>, t
     told.difference(&listed).copied().collect()
 }
 
+fn unlisted_name(tid: Tid) -> String {
+    format!("thread {tid}")
+}
+
+/// Which of all threads waited for which, on a page with so many types of cores.
+pub(super) fn graph(threads: &[Shown], unlisted: &[Tid], pairs: &[PairWaits], types: usize) -> Markup {
+    let names = threads.iter().map(|thread| (thread.program.as_str(), thread.name.clone()));
+    let names: Vec<(&str, String)> =
+        names.chain(unlisted.iter().map(|tid| (SHORT_LIVED, unlisted_name(*tid)))).collect();
+    let tids = threads.iter().map(|thread| thread.tid).chain(unlisted.iter().copied());
+    let positions: BTreeMap<Tid, usize> = tids.enumerate().map(|(position, tid)| (tid, position)).collect();
+    let waits = pairs.iter().filter_map(|pair| {
+        let (waiter, waker) = (*positions.get(&pair.waiter)?, *positions.get(&pair.waker)?);
+        Some(Waited { waiter, waker, total: pair.waited, times: pair.times })
+    });
+    let waits: Vec<Waited> = waits.collect();
+    let nodes: Vec<Thread<'_>> = names.iter().map(|(program, name)| Thread { program, name }).collect();
+    views::graph("waits", &nodes, &waits, &colours(types))
+}
+
 /// The colours of programs, in their order, on a page with so many types of cores, which have the first.
 pub(super) fn colours(types: usize) -> Vec<usize> {
     (0..COLOURS).map(|colour| (types + colour) % COLOURS).collect()
@@ -113,16 +134,25 @@ impl Lanes<'_> {
             colours: colours(self.machine.core_types.len()),
             types: (0..COLOURS).collect(),
         };
-        views::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end)
+        let untold: Vec<String> =
+            self.timeline.untold().iter().map(|(what, why)| format!("{what}, since {why}")).collect();
+        html! {
+            (views::timeline("timeline", "Which thread ran on which CPU, over time.", &[drawn], history.end))
+            @if !untold.is_empty() { p.note { "Not drawn: " (untold.join("; ")) "." } }
+        }
     }
 
     /// The timeline as the history of a run.
     fn history(&self, cores: &BTreeMap<u16, CoreId>) -> History {
         let mut ids: BTreeMap<Tid, ThreadId> = BTreeMap::new();
-        // Clocks are read until the page is made, which may be later than the end.
+        // Meters are read until the page is made, which may be later than the end.
         let frequencies = self.timeline.frequencies().filter(|(at, ..)| *at <= self.end).collect();
-        let (end, resolution) = (self.end, self.timeline.resolution());
-        let mut history = History { end, resolution, frequencies, ..History::default() };
+        let metered = self.timeline.power().map(|(name, steps)| {
+            let steps: Vec<(Ns, Watts)> = steps.filter(|(at, _)| *at <= self.end).collect();
+            (name.to_owned(), steps)
+        });
+        let (end, resolution, metered) = (self.end, self.timeline.resolution(), metered.collect());
+        let mut history = History { end, resolution, frequencies, metered, ..History::default() };
         for Shown { tid, program, name, .. } in self.threads {
             // Of threads that had one number, one after the other, the last is meant.
             ids.insert(*tid, ThreadId(history.threads.len() as u32));
@@ -131,7 +161,7 @@ impl Lanes<'_> {
         }
         for tid in self.unlisted {
             ids.insert(*tid, ThreadId(history.threads.len() as u32));
-            let (program, name) = (SHORT_LIVED.into(), format!("thread {tid}"));
+            let (program, name) = (SHORT_LIVED.into(), unlisted_name(*tid));
             history.threads.push(RecordedThread { program, name, ..RecordedThread::default() });
         }
         for (cpu, slices) in self.timeline.lanes() {
@@ -211,7 +241,7 @@ pub(super) fn blame(threads: &[Shown]) -> Option<Markup> {
     let most = threads.first()?.blame.unwrap_or_default().0;
     Some(html! {
         p.soft {
-            "For how long other threads waited (in the futex system call) until this one woke them, all of them together. "
+            "For how long other threads waited (in the futex system call) for this one, all of them together. "
             "The thread that others waited for most is worth a fast core."
         }
         div.scroll {
@@ -239,8 +269,8 @@ mod tests {
 
     use super::*;
 
-    /// What is drawn of a second on two big and two little cores.
-    fn drawn(timeline: &Timeline, threads: &[Shown]) -> Value {
+    /// What is drawn of a second on two big and two little cores, and what stands below it.
+    fn drawn(timeline: &Timeline, threads: &[Shown]) -> (Value, String) {
         let lanes = Lanes {
             machine: &machines::by_name("2B2S").unwrap(),
             cpus: &[0, 1, 2, 3],
@@ -252,34 +282,61 @@ mod tests {
         };
         let figure = lanes.draw().into_string();
         let (_, document) = figure.split_once("json\">").unwrap();
-        let mut document: Value = serde_json::from_str(document.split_once("</script>").unwrap().0).unwrap();
-        document["runs"][0].take()
+        let (document, _) = document.split_once("</script>").unwrap();
+        let mut document: Value = serde_json::from_str(document).unwrap();
+        (document["runs"][0].take(), figure.split_once("</figure>").unwrap().1.to_owned())
+    }
+
+    /// What is drawn below the lanes where files below a root say this at 100 and at 500 ms, and what is not: names and how many values.
+    fn meters(file: &str, values: [&str; 2]) -> (Vec<(String, u64)>, String) {
+        let tree = tempfile::tempdir().unwrap();
+        let folder = tree.path().join("sys/class/powercap/intel-rapl:0");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("name"), "package-0\n").unwrap();
+        fs::write(folder.join("max_energy_range_uj"), "262143328850\n").unwrap();
+        let file = tree.path().join("sys").join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let tell = |value: &str| fs::write(&file, value).unwrap();
+        tell(values[0]);
+        let machine = machines::by_name("2B2S").unwrap();
+        let mut timeline = Timeline::new(Ns::ZERO, vec![0, 0, 1, 1]);
+        timeline = timeline.with_meters(tree.path(), &machine, &[0, 1, 2, 3]);
+        for (at, value) in [100, 500].into_iter().zip(values) {
+            tell(value);
+            timeline.read_meters(Ns::from_ms(at));
+        }
+        // After the end.
+        tell("1\n");
+        timeline.read_meters(Ns::from_secs(2));
+        timeline.read_meters(Ns::from_secs(3));
+        let (run, note) = drawn(&timeline, &[]);
+        let track = |track: &Value| (track["name"].as_str().unwrap().to_owned(), track["count"].as_u64().unwrap());
+        (run["tracks"].as_array().unwrap().iter().map(track).collect(), note)
     }
 
     #[test]
     fn clocks_are_drawn_where_the_kernel_tells_them_and_they_change() {
-        let tree = tempfile::tempdir().unwrap();
-        let folder = tree.path().join("sys/devices/system/cpu/cpu2/cpufreq");
-        fs::create_dir_all(&folder).unwrap();
-        let tell = |khz: &str| fs::write(folder.join("scaling_cur_freq"), khz).unwrap();
-        let tracks = |frequencies: [&str; 2]| -> Vec<(String, u64)> {
-            tell("800000\n");
-            let machine = machines::by_name("2B2S").unwrap();
-            let mut timeline = Timeline::new(Ns::ZERO, vec![0, 0, 1, 1]);
-            timeline = timeline.with_clocks(tree.path(), &machine, &[0, 1, 2, 3]);
-            for (at, khz) in [100, 500].into_iter().zip(frequencies) {
-                tell(khz);
-                timeline.read_clocks(Ns::from_ms(at));
-            }
-            // After the end.
-            tell("1\n");
-            timeline.read_clocks(Ns::from_secs(2));
-            let run = drawn(&timeline, &[]);
-            let track = |track: &Value| (track["name"].as_str().unwrap().to_owned(), track["count"].as_u64().unwrap());
-            run["tracks"].as_array().unwrap().iter().map(track).collect()
-        };
-        assert_eq!(tracks(["800000\n", "1200000\n"]), [("clock little".to_owned(), 2)]);
-        assert!(tracks(["800000\n", "800000\n"]).is_empty());
+        let clock = "devices/system/cpu/cpu2/cpufreq/scaling_cur_freq";
+        let (tracks, note) = meters(clock, ["800000\n", "1200000\n"]);
+        assert_eq!(tracks, [("clock little".to_owned(), 2)]);
+        assert!(
+            note.contains("Not drawn: power, since only root may read") && !note.contains("clocks, since"),
+            "{note}"
+        );
+        assert!(meters(clock, ["800000\n", "800000\n"]).0.is_empty());
+    }
+
+    /// The files stand in for a machine that counts its energy.
+    #[test]
+    fn power_is_drawn_where_the_kernel_counts_energy() {
+        let counter = "class/powercap/intel-rapl:0/energy_uj";
+        let (tracks, note) = meters(counter, ["1000000\n", "9000000\n"]);
+        // From 100 ms to 500 ms, and until after the end.
+        assert_eq!(tracks, [("power package-0".to_owned(), 2)]);
+        assert!(note.contains("Not drawn: clocks, since the kernel does not tell them (cpufreq)."), "{note}");
+        let (run, note) = drawn(&Timeline::default(), &[]);
+        assert!(run["tracks"].as_array().unwrap().is_empty());
+        assert!(note.is_empty(), "{note}");
     }
 
     #[test]
@@ -295,7 +352,7 @@ mod tests {
             facts: Vec::new(),
         };
         let threads = [shown(1, "one"), shown(2, "other")];
-        let run = drawn(&Timeline::default(), &threads);
+        let (run, _) = drawn(&Timeline::default(), &threads);
         let of_cores = [0, 2].map(|core| run["cores"][core]["colour"].as_u64().unwrap());
         let of_programs = [0, 1].map(|group| run["colours"][group].as_u64().unwrap());
         assert_eq!((of_cores, of_programs), ([0, 1], [2, 3]));

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use assert_cmd::Command;
+use evenkeel_linux::mask;
 
 pub fn evenkeel(args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
@@ -283,6 +284,32 @@ fn choices_of_cores_and_descriptions_of_machines_are_checked() {
     let sim = |machine: &str| refused(&["sim", "Sync-1", "--machine", machine, "--policy", "cfs"]);
     assert!(sim(&file(folder.path(), "page.xml", "<html/>")).contains("page.xml: <html>: expected hwloc's <topology>"));
     assert!(sim(&file(folder.path(), "source.dtb", "/dts-v1/;")).contains("dtc"));
+}
+
+/// A file that says what this machine is, for the commands that schedule real threads.
+#[test]
+fn a_machine_that_is_not_this_one_is_refused() {
+    let (usable, online) = (mask::own().unwrap().len(), mask::online().len());
+    let sizes = [("2B2S", 4), ("2B4S", 6), ("4B4S", 8)];
+    let (other, cores) = sizes.into_iter().find(|(_, cores)| ![usable, online].contains(cores)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let broken = file(folder.path(), "broken.toml", "name = \n");
+    for command in ["run", "try", "scx"] {
+        let said = |machine: &str| refused(&[command, "--machine", machine, "--", "true"]);
+        assert!(said("./nowhere.toml").contains("cannot read ./nowhere.toml"));
+        assert!(said(&broken).contains("broken.toml:1"));
+        assert!(said("2B3S").contains("unknown machine \"2B3S\": did you mean \"2B2S\"?"));
+        let message = said(other);
+        let numbers = format!("machine {other} has {cores} cores, but the CPUs that this process may use are ");
+        assert!(message.contains(&numbers) && message.contains("`evenkeel topology --save FILE.toml`"), "{message}");
+        for beside in ["--big=0", "--little=0", "--ratio=2"] {
+            let message = refused(&[command, "--machine", other, beside, "--", "true"]);
+            assert!(message.contains("the argument '--machine <MACHINE>' cannot be used with"), "{message}");
+        }
+    }
+    let defaults = file(folder.path(), "defaults.toml", "[run]\nmachine = './nowhere.toml'\n");
+    let typed = refused(&["run", "--config", &defaults, "--big", "0-1023", "--", "true"]);
+    assert!(typed.contains("--big: there is no CPU"), "what is typed wins: {typed}");
 }
 
 /// A run is not lost because its account cannot be written; the status is that of the outputs, as help says.

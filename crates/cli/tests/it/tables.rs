@@ -80,6 +80,22 @@ fn ready_queues_take_as_long_as_the_page_says() {
 }
 
 #[test]
+fn loops_that_are_split_take_as_long_as_the_page_says() {
+    let row = |lengths: &[&str], of: &str, machine: &str| {
+        let cell = |length: &&str| {
+            let [equal, split] = ["", "-split"].map(|split| format!("loop-{length}{split}{of}"));
+            let options = ["--machine", machine, "--policy", "eevdf"];
+            let means = compare(&[&[equal.as_str(), &split][..], &options].concat(), "makespan_s");
+            let seconds = |name: &str| means[&(machine.to_owned(), name.to_owned(), "eevdf".to_owned())];
+            format!("{:.2}", seconds(&split) / seconds(&equal))
+        };
+        lengths.iter().map(cell).collect::<Vec<_>>().join(" | ")
+    };
+    says("openmp.md", &format!("| 2B2S:1+1 | {} |", row(&["3us", "10us", "100us", "1ms", "10ms"], "", "2B2S:1+1")));
+    says("openmp.md", &format!("| 2B2S | | {} | |", row(&["10us", "100us", "1ms"], ":4", "2B2S")));
+}
+
+#[test]
 fn the_main_thread_matters_as_much_as_the_page_says() {
     let options =
         ["facesim-task", "--machine", "odroid-xu3", "--policy", "cfs", "--orders", "declared", "--seeds", "5"];

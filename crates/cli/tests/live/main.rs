@@ -8,6 +8,7 @@ mod emulate_twice;
 mod fields;
 mod files;
 mod java;
+mod machine;
 mod masks;
 mod openmp;
 mod record;

@@ -24,6 +24,37 @@ static int own;
         printf("%s: %llu, %llu\n", name, (unsigned long long)count, (unsigned long long)sum);                                              \
     } while (0)
 
+// The first iteration of a chunk that is not the loop's first one, of those with which threads begin: how many iterations a chunk has. Each thread waits in
+// its first chunk until two have one.
+static int chunk, begun, turn, here;
+#pragma omp threadprivate(here)
+static void take(int i) {
+    int all;
+    if (here == turn)
+        return;
+    here = turn;
+#pragma omp critical
+    if (i > 0 && i < chunk)
+        chunk = i;
+#pragma omp atomic
+    begun++;
+    do {
+        sched_yield();
+#pragma omp atomic read
+        all = begun;
+    } while (all < 2 && omp_get_num_threads() > 1);
+}
+
+#define INSIDE _Pragma("omp parallel")
+#define CHUNKS(what, region, construct, ...)                                                                                               \
+    do {                                                                                                                                   \
+        chunk = N, begun = 0, turn++;                                                                                                      \
+        region {                                                                                                                           \
+            _Pragma(construct) for (__VA_ARGS__) take(i);                                                                                  \
+        }                                                                                                                                  \
+        fprintf(stderr, "chunks of 6 have %d iterations: %s\n", chunk, what);                                                             \
+    } while (0)
+
 static int wrong(const char *what) {
     printf("wrong: %s\n", what);
     return 1;
@@ -310,28 +341,21 @@ int main(int argc, char **argv) {
             bad |= wrong("end");
     }
 
-    // How large chunks are: each thread waits in its first one until two have one.
-    int begun = 0, chunk = N;
-#pragma omp parallel for schedule(monotonic : dynamic, 6)
-    for (int i = 0; i < 60; i++) {
-        static int here;
-#pragma omp threadprivate(here)
-        int all;
-        if (here)
-            continue;
-        here = 1;
-#pragma omp critical
-        if (i > 0 && i < chunk)
-            chunk = i;
-#pragma omp atomic
-        begun++;
-        do {
-            sched_yield();
-#pragma omp atomic read
-            all = begun;
-        } while (all < 2 && omp_get_num_threads() > 1);
-    }
-    fprintf(stderr, "chunks of 6 have %d iterations\n", chunk);
+    // How large chunks are of loops that are a region and of loops inside one, over all numbers, also where the compiler or its user decides.
+    volatile int sixty = 60;
+    const int last = sixty;
+    omp_set_schedule(omp_sched_dynamic | omp_sched_monotonic, 6);
+    CHUNKS("a region", , "omp parallel for schedule(monotonic : dynamic, 6)", int i = 0; i < last; i++);
+    CHUNKS("a region, by the user", , "omp parallel for schedule(runtime)", int i = 0; i < last; i++);
+    CHUNKS("inside", INSIDE, "omp for schedule(monotonic : dynamic, 6)", int i = 0; i < last; i++);
+    CHUNKS("inside, long", INSIDE, "omp for schedule(monotonic : dynamic, 6)", unsigned long i = 0; i < (unsigned long)last; i++);
+    CHUNKS("inside, by the user", INSIDE, "omp for schedule(runtime)", int i = 0; i < last; i++);
+    CHUNKS("inside, long, by the user", INSIDE, "omp for schedule(runtime)", unsigned long i = 0; i < (unsigned long)last; i++);
+    long sum = 0;
+    CHUNKS("inside, tasks", INSIDE, "omp for schedule(monotonic : dynamic, 6) reduction(task, + : sum)", int i = 0; i < last; i++);
+    CHUNKS("inside, tasks, long", INSIDE, "omp for schedule(monotonic : dynamic, 6) reduction(task, + : sum)",
+           unsigned long i = 0; i < (unsigned long)last; i++);
+    CHUNKS("inside, tasks, by the user", INSIDE, "omp for schedule(runtime) reduction(task, + : sum)", int i = 0; i < last; i++);
 
     // What the first thread was given, of a loop that takes long enough to be measured.
     int mine = 0;

@@ -220,6 +220,27 @@ fn figures_come_while_it_goes_on() {
     assert_eq!(lines.next(), None, "{output}\n{errors}");
 }
 
+/// On a terminal that has nothing else to show, figures are in one line, of which nothing stays.
+#[test(vm)]
+fn a_terminal_shows_figures_while_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = quiet_guest(folder.path(), "status", &[]);
+    let expected = "alone: 0 disabled\nquiet: 0 disabled\ncommand: 0 disabled\nbackground: 0 disabled\n";
+    assert_eq!(output, expected, "{errors}");
+    let shown = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    let has = |name: &str, text: &str| String::from_utf8_lossy(&shown(name)).contains(text);
+    assert!(has("alone", "pfs, decided in the kernel; Ctrl-C gives the machine back"));
+    assert!(has("alone", "switches/s"));
+    let mut screen = vt100::Parser::new(60, 80, 0);
+    screen.process(&shown("alone"));
+    let screen = screen.screen().contents();
+    assert!(!screen.contains("switches/s") && !screen.contains("Ctrl-C"), "{screen}");
+    assert!(screen.contains("evenkeel scx: pfs, decided in the kernel"), "the summary: {screen}");
+    for other in ["quiet", "command", "background"] {
+        assert!(!has(other, "switches/s") && !has(other, "Ctrl-C"), "{other}");
+    }
+}
+
 /// The machine stays scheduled when another policy takes over, and no thread stays pinned when the host is killed.
 #[test(vm)]
 fn one_that_watches_changes_policies_and_pins_threads() {
@@ -308,6 +329,17 @@ fn only_some_are_scheduled_and_weights_count() {
                     weights, daemon: 0 disabled\n\
                     heavy had more\n";
     assert_eq!(output, expected, "{errors}");
+}
+
+/// Which core is which CPU, and which of them is big, is as the file has it.
+#[test(vm)]
+fn a_machine_file_says_which_cpus_are_big() {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, errors) = quiet_guest(folder.path(), "machine", &[]);
+    let refusal = "error: machine /tmp/machine.toml:2+1 has 3 cores, but the CPUs that this process may use are 0-3 (4 of them): expected a core for each";
+    let (placed, refused) = output.split_once(refusal).unwrap_or_else(|| panic!("{output}\n{errors}"));
+    assert_eq!(placed, "on a big core of the file\n0 disabled\n", "{errors}");
+    assert!(refused.ends_with("\n2 disabled\n"), "{output}");
 }
 
 /// Threads that run on other CPUs when the kernel is taken over are no one's to schedule unless they leave them.

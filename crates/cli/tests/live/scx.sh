@@ -212,6 +212,35 @@ half)
 	done
 	;;
 
+# A machine file whose big cores are not the guest's, so that only the file can say so: a lone thread belongs on a big one.
+machine)
+	$evenkeel topology --big 2-3 --little 0-1 --ratio 3 --save /tmp/machine.toml >/dev/null
+	taskset -c 0 sh -c 'while :; do :; done' & hog=$!
+	env --default-signal $evenkeel scx -q --policy pfs --machine /tmp/machine.toml & pid=$!
+	eventually in_state enabled
+	on_big() { [ "$(cut -d' ' -f39 "/proc/$hog/stat")" -ge 2 ]; }
+	taskset -pc 0-3 $hog >/dev/null; eventually on_big && echo "on a big core of the file"
+	kill -INT $pid; wait $pid; echo "$? $(state)"
+	kill $hog
+	$evenkeel scx --machine /tmp/machine.toml:2+1 -- true 2>&1; echo "$? $(state)"
+	;;
+
+# What a terminal shows: figures in a line, unless that is not wanted, or a command or another job has the terminal.
+status)
+	scx="$scx --policy pfs"
+	# A terminal of its own for a line; what is shown goes to a file.
+	shown() { script -qfec "$2" "$1" >/dev/null </dev/null & terminal=$!; }
+	interrupt() { kill -INT "$(cat /tmp/pid)"; }
+	ended() { wait $terminal; echo "$1: $? $(state)"; }
+	shown alone "echo \$\$ >/tmp/pid; exec $scx"
+	eventually in_state enabled; eventually grep -q switches/s alone; interrupt; ended alone
+	shown quiet "echo \$\$ >/tmp/pid; exec $scx -q"
+	eventually in_state enabled; sleep 1.5; interrupt; ended quiet
+	shown command "exec $scx sleep 1.5"; ended command
+	shown background "set -m; $scx & echo \$! >/tmp/pid; wait \$!"
+	eventually in_state enabled; sleep 1.5; interrupt; ended background
+	;;
+
 # A process and a control group that are not there.
 absent)
 	$scx --only 4194304 2>&1; echo "process: $? $(state)"

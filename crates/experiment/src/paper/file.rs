@@ -1,6 +1,6 @@
 //! What an experiment file says: what to run, and every published number with the way it is computed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evenkeel_model::CoreOrder;
 use evenkeel_sched::Setup;
@@ -27,7 +27,7 @@ pub struct Experiment {
     pub short: Option<String>,
     /// Policies, in the order of their tables; the first is the baseline of the overview.
     pub policies: Vec<String>,
-    /// Short names for policies with long knobs, such as `wash:own`.
+    /// Short names for policies with long knobs, such as `wash:own`: what a paper says, where that is not the default here.
     #[serde(default)]
     pub shorthands: BTreeMap<String, String>,
     /// Whether the policies are listed from the worst to the best as published.
@@ -107,6 +107,9 @@ pub struct Set {
 pub struct Separation {
     /// The set.
     pub set: String,
+    /// The set that the policy is of, if not that one: what a paper proposes may be no policy, but another form of its programs. Told
+    /// apart is then what this set runs from all policies of the other one.
+    pub of: Option<String>,
     /// The policy.
     pub policy: String,
     /// By what.
@@ -285,11 +288,29 @@ impl Experiment {
     /// There is no such policy.
     pub fn setups_of(&self, set: &Set) -> Result<Vec<Setup>> {
         let setup = |name: &String| {
-            let short = self.shorthands.iter().find(|(short, _)| name.strip_prefix(short.as_str()).is_some());
-            let long = short.map(|(short, long)| name.replacen(short.as_str(), long, 1));
-            Ok(catalog::policy(long.as_ref().unwrap_or(name))?.called(name))
+            // Of `colab` and `colab:own` the longer one.
+            let Some((short, long)) = self.shorthands.iter().rev().find(|(short, _)| name.starts_with(short.as_str()))
+            else {
+                return Ok(catalog::policy(name)?.called(name));
+            };
+            // A knob that another policy lacks is one of the paper's own, which runs as it would without `substitute`.
+            let setup = catalog::policy(&name.replacen(short.as_str(), long, 1));
+            Ok(setup.or_else(|error| catalog::policy(name).map_err(|_| error))?.called(name))
         };
         self.policies_of(set).iter().map(setup).collect()
+    }
+
+    /// Runs another policy in the place of one, under the name that rows use: what comes out under another reading of the paper.
+    /// What has further knobs there (`wash:own:no-locks`) is set up from the other one as well, if it has such.
+    fn substitute(&mut self, name: &str, other: &str) {
+        self.shorthands.insert(name.to_owned(), other.to_owned());
+        self.title += &format!(", with {other} for {name}");
+    }
+
+    /// Every policy that threads run under, by the names that rows use.
+    fn policies(&self) -> impl Iterator<Item = &str> {
+        let of_threads = self.sets.iter().filter(|set| matches!(set.carrier, Carrier::Threads));
+        of_threads.flat_map(|set| self.policies_of(set)).map(String::as_str)
     }
 
     /// An experiment from the text of its file.
@@ -303,9 +324,32 @@ impl Experiment {
     }
 }
 
+/// Runs another policy in the place of one, in every experiment that has it: `NAME=POLICY`. Names have `=` of their own
+/// (`bias:window=2`), so the first that an experiment has counts.
+///
+/// # Errors
+/// None of them has it, or there is no policy like the other one.
+pub fn substitute(experiments: &mut [Experiment], text: &str) -> Result<()> {
+    let splits = || text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
+    let is_known = |name: &str| experiments.iter().flat_map(Experiment::policies).any(|policy| policy == name);
+    let Some((name, other)) = splits().find(|(name, _)| is_known(name)).or_else(|| splits().next()) else {
+        let why = "expected the name of a policy there and a policy, such as colab:own=colab";
+        return Err(Error::File(format!("--with {text}: {why}")));
+    };
+    catalog::policy(other)?;
+    let mut found = false;
+    for experiment in experiments.iter_mut() {
+        if experiment.policies().any(|policy| policy == name) {
+            experiment.substitute(name, other);
+            found = true;
+        }
+    }
+    let known = || experiments.iter().flat_map(Experiment::policies).collect::<BTreeSet<_>>();
+    if found { Ok(()) } else { Err(catalog::unknown("policy of this evaluation", name, known())) }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
 
     use super::*;
     use crate::paper::published::{Aggregate, Compare};
@@ -347,9 +391,12 @@ mod tests {
     #[test]
     fn what_is_told_apart_is_run() {
         for experiment in Experiment::by_name(ALL).unwrap() {
+            assert!(!experiment.separations.is_empty(), "{}", experiment.name);
             for wanted in &experiment.separations {
-                let set = experiment.sets.iter().find(|set| set.name == wanted.set).unwrap();
-                assert!(experiment.policies_of(set).contains(&wanted.policy), "{}", experiment.name);
+                let set = |name: &String| experiment.sets.iter().find(|set| set.name == *name).unwrap();
+                let (own, others) = (set(wanted.of.as_ref().unwrap_or(&wanted.set)), set(&wanted.set));
+                assert!(experiment.policies_of(own).contains(&wanted.policy), "{}", experiment.name);
+                assert!(own.seeds > 1 && own.seeds == others.seeds, "{}: no pairs, no interval", experiment.name);
             }
             let shares = |set: &&Set| matches!(set.carrier, Carrier::Threads);
             for row in &experiment.rows {
@@ -361,6 +408,34 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_policy_is_run_otherwise_wherever_it_is_and_with_the_knobs_that_it_has_there() {
+        let mut all = Experiment::by_name(ALL).unwrap();
+        let spec = |all: &[Experiment], name: &str, policy: &str| {
+            let experiment = all.iter().find(|experiment| experiment.name == name).unwrap();
+            let setups = experiment.sets.iter().flat_map(|set| experiment.setups_of(set).unwrap());
+            setups.into_iter().find(|setup| setup.name() == policy).unwrap().in_full()
+        };
+        let full = |spec: &str| Setup::parse(spec).unwrap().in_full();
+        assert_eq!(spec(&all, "colab", "colab:own"), full("colab:blame=all:deal=turn"), "what the paper says");
+        assert_eq!(spec(&all, "colab", "colab"), full("colab"));
+        substitute(&mut all, "colab:own=colab:deal=load").unwrap();
+        substitute(&mut all, "wash:own=wash").unwrap();
+        substitute(&mut all, "bias=fcf").unwrap();
+        substitute(&mut all, "bias:starved=65=pfs").unwrap();
+        assert_eq!(spec(&all, "colab", "colab:own"), full("colab:deal=load"));
+        assert_eq!(spec(&all, "wash", "wash:own:no-locks"), full("wash:no-locks"));
+        assert!(all[0].title.ends_with(", with colab:deal=load for colab:own"), "{}", all[0].title);
+        assert_eq!(spec(&all, "bias", "bias"), full("fcf"));
+        assert_eq!(spec(&all, "bias", "bias:starved=65"), full("pfs"));
+        assert_eq!(spec(&all, "bias", "bias:window=0.125"), full("bias:window=0.125"), "fcf has no window");
+        let complaint = |text| substitute(&mut Experiment::by_name("colab").unwrap(), text).unwrap_err();
+        assert!(complaint("colab:own").to_string().contains("such as colab:own=colab"));
+        let none = complaint("colab:on=colab").to_string();
+        assert_eq!(none, r#"unknown policy of this evaluation "colab:on": did you mean "colab:own"?"#);
+        assert_eq!(complaint("cfs=csf").to_string(), r#"unknown policy "csf": did you mean "cfs"?"#);
     }
 
     #[test]

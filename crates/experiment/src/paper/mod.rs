@@ -24,7 +24,7 @@ mod workers;
 pub use breakdown::{Breakdown, breakdown};
 pub use evaluate::Row;
 pub use figures::{FigureAxis, PaperFigure};
-pub use file::{Carrier, Experiment, Member, PowerChart, PowerLine, Profile, Separation, Set, Workers};
+pub use file::{Carrier, Experiment, Member, PowerChart, PowerLine, Profile, Separation, Set, Workers, substitute};
 pub use judge::Verdict;
 pub use metric::Metric;
 pub use null::Null;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_model::Difference;
 
-use super::file::Experiment;
+use super::file::{Experiment, Member, Separation};
 use super::metric::Metric;
 use super::ran::Ran;
 use super::sample::{Part, Sample};
@@ -15,7 +15,7 @@ use crate::spread::mean;
 pub struct Separated {
     /// The set.
     pub set: String,
-    /// The policy.
+    /// The policy; of another set what that calls what it runs.
     pub policy: String,
     /// What is compared.
     pub metric: Metric,
@@ -34,26 +34,33 @@ pub struct Gap {
 
 /// What the experiment's file wants to be told apart.
 pub fn separated(experiment: &Experiment, sets: &[Ran]) -> Vec<Separated> {
-    let of = |wanted: &super::file::Separation| {
-        let ran = sets.iter().find(|ran| ran.set.name == wanted.set)?;
-        let own = logarithms(ran, &wanted.policy, wanted.metric);
-        let others = ran.policies.iter().filter(|policy| **policy != wanted.policy);
+    let find = |name: &String| sets.iter().find(|ran| ran.set.name == *name);
+    let of = |wanted: &Separation| {
+        let ran = find(&wanted.set)?;
+        let elsewhere = wanted.of.as_ref().map_or(Some(None), |name| find(name).map(Some))?;
+        let own = logarithms(elsewhere.unwrap_or(ran), &wanted.policy, wanted.metric);
+        let others = ran.policies.iter().filter(|policy| elsewhere.is_some() || **policy != wanted.policy);
         let mut others: Vec<Gap> =
             others.filter_map(|policy| gap(policy, &own, &logarithms(ran, policy, wanted.metric))).collect();
         others.sort_by(|a, b| a.difference.value.abs().total_cmp(&b.difference.value.abs()));
-        Some(Separated { set: wanted.set.clone(), policy: wanted.policy.clone(), metric: wanted.metric, others })
+        let policy = elsewhere.and_then(|ran| ran.set.alias.as_ref()).unwrap_or(&wanted.policy);
+        Some(Separated { set: wanted.set.clone(), policy: policy.clone(), metric: wanted.metric, others })
     };
     experiment.separations.iter().filter_map(of).collect()
 }
 
-/// By seed, then by workload and machine.
+/// By seed, then by workload, as selectors call it, and machine.
 type Logarithms<'a> = BTreeMap<u64, BTreeMap<(&'a str, &'a str), f64>>;
 
 /// The logarithms of a metric, the mean over core orders.
 fn logarithms<'a>(ran: &'a Ran, policy: &str, metric: Metric) -> Logarithms<'a> {
     let mut all: BTreeMap<u64, BTreeMap<(&str, &str), Vec<f64>>> = BTreeMap::new();
+    let called = |workload: &'a str| {
+        let member = ran.set.workloads.iter().find(|member| member.name == workload);
+        member.map_or(workload, Member::called)
+    };
     for sample in ran.samples.iter().filter(|sample| sample.policy == policy) {
-        let cell = (sample.workload.as_str(), sample.machine.as_str());
+        let cell = (called(&sample.workload), sample.machine.as_str());
         all.entry(sample.seed).or_default().entry(cell).or_default().push(value(sample, metric).ln());
     }
     let means = |cells: BTreeMap<_, Vec<f64>>| {
@@ -120,6 +127,24 @@ mod tests {
         let (low, high) = near.interval.unwrap();
         assert!((near.value + 0.2).abs() < 1e-9 && (low - high).abs() < 1e-9 && near.is_clear(), "{near:?}");
         assert!(!found.others[1].difference.is_clear(), "{:?}", found.others[1]);
+    }
+
+    /// A paper's own way may be another form of the same programs, under a policy that others have as well.
+    #[test]
+    fn what_another_set_runs_is_told_apart_from_every_policy() {
+        let text = "name = \"x\"\ntitle = \"x\"\npolicies = [\"near\", \"far\"]\nseed = 1\nrow = []\n\
+                    [[set]]\nname = \"s\"\nmachines = [\"m\"]\nworkloads = [{ name = \"w\" }]\n\
+                    [[set]]\nname = \"t\"\nas = \"tasks\"\nmachines = [\"m\"]\nworkloads = [{ name = \"w-task\", as = \"w\" }]\n\
+                    [[separation]]\nset = \"s\"\nof = \"t\"\npolicy = \"near\"\nmetric = \"time\"\n";
+        let experiment = Experiment::parse(text).unwrap();
+        let mut sets = ran(&experiment, &[("near", &[2.0, 4.0]), ("far", &[4.0, 8.0])]);
+        let mut own = ran(&experiment, &[("near", &[1.0, 2.0])]).remove(0);
+        own.set = experiment.sets[1].clone();
+        own.samples.iter_mut().for_each(|sample| sample.workload = "w-task".into());
+        sets.push(own);
+        let found = &separated(&experiment, &sets)[0];
+        let others: Vec<_> = found.others.iter().map(|gap| (gap.policy.as_str(), gap.difference.value)).collect();
+        assert_eq!((found.policy.as_str(), &others[..]), ("tasks", &[("near", -0.5), ("far", -0.75)][..]));
     }
 
     #[test]

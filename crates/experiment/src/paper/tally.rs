@@ -24,6 +24,11 @@ pub struct Summary {
     pub compared: usize,
     /// How many are numbers other than zero, not limits.
     pub effects: usize,
+    /// How many are zero, and met by what is within a tolerance of their own (`within` in the experiment's file), not only by half a
+    /// per cent.
+    pub tolerant: usize,
+    /// Of those, how many are close.
+    pub tolerant_close: usize,
     /// How many of them came out.
     #[serde(flatten)]
     pub score: Score,
@@ -76,6 +81,8 @@ pub fn tally(rows: &[Row], null: &Null) -> Summary {
         results: results.len(),
         compared: results.iter().filter(|row| is_compared(row)).count(),
         effects: results.iter().filter(|row| is_effect(row)).count(),
+        tolerant: results.iter().filter(|row| is_tolerant(row)).count(),
+        tolerant_close: results.iter().filter(|row| is_tolerant(row) && close(row)).count(),
         score: score(&results),
         rank_correlation: within_metrics(&results),
         null: NullSummary {
@@ -118,6 +125,10 @@ fn is_compared(row: &Row) -> bool {
 /// What can be within a third: a number, and not the one that says that there is no effect.
 fn is_effect(row: &Row) -> bool {
     row.published.bound.is_none() && !expects_nothing(&row.published)
+}
+
+fn is_tolerant(row: &Row) -> bool {
+    row.published.within.is_some()
 }
 
 /// Between metrics the order is no merit: that energies fall less than times rise is known beforehand.
@@ -179,27 +190,31 @@ mod tests {
             file(-0.1, "result", &format!("{compared}\nbound = \"above\"")),
             file(3.0, "result", ""),
             file(-0.2, "calibration", compared),
+            file(0.0, "result", &format!("{compared}\nwithin = 0.05")),
+            file(0.0, "result", &format!("{compared}\nwithin = 0.05")),
         ];
         let experiment = Experiment::parse(&text.concat()).unwrap();
-        let simulated = [-0.2, -0.1, -0.1, 0.0, -0.09, 3.5, -0.2];
+        let simulated = [-0.2, -0.1, -0.1, 0.0, -0.09, 3.5, -0.2, -0.04, 0.06];
         let rows: Vec<Row> =
             experiment.rows.iter().zip(simulated).map(|(row, value)| Row::of(row, Some(value))).collect();
         let summary = tally(&rows, &Null::default());
         assert_eq!(
             (summary.results, summary.compared, summary.score.sign),
-            (6, 5, 4),
-            "one has the wrong sign, one is an amount"
+            (8, 7, 5),
+            "two have the wrong sign, one is an amount"
         );
+        assert_eq!((summary.tolerant, summary.tolerant_close), (2, 1));
         assert_eq!((summary.effects, summary.score.within_a_third), (4, 2), "-0.2 and 3.5 W; not the limit, not 0");
-        assert_eq!(summary.score.close, 3, "and 0; a limit of 10 % is not kept by 9 %");
-        assert_eq!((summary.null.left, summary.null.left_close), (6, 3), "no null model meets any");
-        let null = |values: [f64; 7]| -> Vec<Row> {
+        assert_eq!(summary.score.close, 4, "and 0, and 4 % within 5 %; a limit of 10 % is not kept by 9 %");
+        assert_eq!((summary.null.left, summary.null.left_close), (8, 4), "no null model meets any");
+        let null = |values: [f64; 9]| -> Vec<Row> {
             experiment.rows.iter().zip(values).map(|(row, value)| Row::of(row, Some(value))).collect()
         };
-        let guesses = Null { constant: null([-0.2; 7]), arithmetic: null([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, -0.2]) };
+        let guesses =
+            Null { constant: null([-0.2; 9]), arithmetic: null([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, -0.2, 0.0, 0.0]) };
         let summary = tally(&rows, &guesses);
         assert_eq!(summary.null.constant.close, 2, "-0.2 itself, and it is above a limit of 10 %");
-        assert_eq!(summary.null.arithmetic.close, 2);
+        assert_eq!(summary.null.arithmetic.close, 4);
         assert_eq!((summary.null.left, summary.null.left_close), (2, 1), "-0.4 and 3 W");
     }
 }

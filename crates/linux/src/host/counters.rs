@@ -1,7 +1,10 @@
-//! Instructions that threads retire, where the machine has a PMU.
+//! Instructions that threads retire, and what they stall on, where the machine has a PMU.
 //!
-//! From them the speedup of a thread is measured rather than predicted ([`Rates`](super::Rates)). Machines with several core
-//! types have a PMU for each, which counts only while the thread runs on its cores.
+//! From instructions the speedup of a thread is measured rather than predicted ([`Rates`](super::Rates)); stalls are what `bias` reads
+//! ([`super::stalls`]). Machines with several core types have a PMU for each, which counts only while the thread runs on its cores.
+
+#[cfg(test)]
+mod tests;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -10,34 +13,42 @@ use std::path::Path;
 use std::rc::Rc;
 
 use evenkeel_model::Instructions;
-use perf_event::Builder;
-use perf_event::events::Hardware;
+use evenkeel_sched::{Description, Reads, Scheduler};
+use perf_event::{Counter, ReadFormat};
 use rustix::process::{Resource, getrlimit};
 
+use super::stalls::StallEvents;
+use crate::counts::{Counts, StallCounts};
 use crate::event::Tid;
-use crate::pmu;
+use crate::pmu::{self, Event, Pmu};
 
 /// Counts for one thread.
 pub trait Read {
-    /// All instructions since this was opened.
-    fn read(&mut self) -> Option<Instructions>;
+    /// All that has been counted since this was opened.
+    ///
+    /// # Errors
+    /// Nothing is counted any more.
+    fn read(&mut self) -> io::Result<Counts>;
 }
 
 /// Where counters come from.
 pub trait Source {
-    /// Begins to count for a thread.
+    /// Begins to count what is read of a thread.
     ///
     /// # Errors
     /// It cannot be counted: `ESRCH` if there is no such thread, `EMFILE` if too many are, anything else if no more are to be
     /// opened.
-    fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>>;
+    fn open(&mut self, tid: Tid, reads: Reads) -> io::Result<Box<dyn Read>>;
 }
 
-/// The counters of threads.
+/// The counters of threads, of what a policy reads.
 pub struct ThreadCounters {
     source: Box<dyn Source>,
+    policy: &'static Description,
     /// Threads that cannot be counted have nothing to read.
     open: BTreeMap<Tid, Option<Box<dyn Read>>>,
+    /// A thread has been counted.
+    counted: bool,
     /// Why a thread is not counted.
     refused: Option<String>,
     /// Nothing more is opened.
@@ -45,35 +56,33 @@ pub struct ThreadCounters {
 }
 
 impl ThreadCounters {
-    /// Those of this machine's PMUs.
-    pub fn of_this_machine() -> Self {
-        Self::new(Box::new(Perf::new(Path::new("/"))))
+    /// Those of a source, for a scheduler; `None` if counting changes nothing of what it does.
+    pub fn new(source: Box<dyn Source>, scheduler: &Scheduler) -> Option<Self> {
+        let policy = scheduler.counts_for()?;
+        Some(Self { source, policy, open: BTreeMap::new(), counted: false, refused: None, barred: false })
     }
 
-    /// Those of another source.
-    pub fn new(source: Box<dyn Source>) -> Self {
-        Self { source, open: BTreeMap::new(), refused: None, barred: false }
+    /// All that has been counted of a living thread since the first call for it; `None` if it cannot be counted.
+    pub fn count(&mut self, tid: Tid) -> Option<Counts> {
+        let mut reader = match self.open.remove(&tid) {
+            Some(reader) => reader,
+            None if self.barred => None,
+            None => self.source.open(tid, self.policy.reads).map_err(|error| self.refuse(&error)).ok(),
+        };
+        let read =
+            |reader: &mut Box<dyn Read>| reader.read().map_err(|error| self.refused = Some(error.to_string())).ok();
+        let counts = reader.as_mut().and_then(read);
+        self.counted |= counts.is_some();
+        self.open.insert(tid, reader.filter(|_| counts.is_some()));
+        counts
     }
 
-    /// All instructions that a living thread has retired since the first call for it; `None` if they cannot be counted.
-    pub fn count(&mut self, tid: Tid) -> Option<Instructions> {
-        let (source, refused, barred) = (&mut self.source, &mut self.refused, &mut self.barred);
-        let reader = self.open.entry(tid).or_insert_with(|| {
-            if *barred {
-                return None;
-            }
-            match source.open(tid) {
-                Ok(reader) => Some(reader),
-                // The thread has gone meanwhile.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
-                Err(error) => {
-                    *barred = error.raw_os_error() != Some(libc::EMFILE);
-                    *refused = Some(error.to_string());
-                    None
-                }
-            }
-        });
-        reader.as_mut().and_then(|reader| reader.read())
+    fn refuse(&mut self, error: &io::Error) {
+        // The thread has gone meanwhile.
+        if error.raw_os_error() != Some(libc::ESRCH) {
+            self.barred = error.raw_os_error() != Some(libc::EMFILE);
+            self.refused = Some(error.to_string());
+        }
     }
 
     /// A thread is gone.
@@ -81,33 +90,49 @@ impl ThreadCounters {
         self.open.remove(&tid);
     }
 
-    /// What is not counted, and why.
+    /// Whether threads can be counted, as far as is known.
+    pub fn able(&self) -> bool {
+        !self.barred
+    }
+
+    /// What is not counted, why, and what the policy does without.
     pub fn missing(&self) -> Option<String> {
         let why = self.refused.as_ref()?;
-        let some = self.open.values().any(Option::is_some);
-        let what = if some { "Hardware counters for some threads only" } else { "No hardware counters" };
-        Some(format!("{what}: {why}. Without them a thread counts as gaining from a big core what capacities say."))
+        let (what, without) = match self.policy.reads {
+            Reads::Stalls { without } => ("counters of stalls", format!("{} {without}", self.policy.name)),
+            Reads::Speedups | Reads::Nothing => {
+                ("hardware counters", "a thread counts as gaining from a big core what capacities say".into())
+            }
+        };
+        let what = if self.counted { format!("There are {what} for some threads only") } else { format!("No {what}") };
+        Some(format!("{what}: {why}. Without them {without}."))
     }
 }
 
 /// The machine's PMUs.
-struct Perf {
-    /// The type of each PMU, where there are several. A single one has 0, which is whichever there is.
-    pmus: Vec<u32>,
-    /// Only the program's own code is counted, which needs fewer privileges.
-    event: fn() -> Builder<'static>,
+pub struct Perf {
+    pmus: Vec<Events>,
     /// How many more files may be opened.
     files: Rc<Cell<usize>>,
 }
 
+/// The events of a PMU.
+struct Events {
+    instructions: Event,
+    /// Or what it lacks.
+    stalls: Result<StallEvents, String>,
+}
+
 impl Perf {
-    /// The PMUs that `/sys` below `root` lists.
-    pub fn new(root: &Path) -> Self {
-        let mut pmus: Vec<u32> = pmu::of_cores(root).iter().map(|pmu| pmu.number).collect();
-        if pmus.is_empty() {
-            pmus.push(0);
-        }
-        Self { pmus, event: || Builder::new(Hardware::INSTRUCTIONS), files: Rc::new(Cell::new(files())) }
+    /// Those of this machine.
+    pub fn of_this_machine() -> Self {
+        Self::of(Path::new("/"))
+    }
+
+    /// Those that `/sys` below `root` lists.
+    fn of(root: &Path) -> Self {
+        let events = |pmu: &Pmu| Events { instructions: pmu.instructions(), stalls: StallEvents::of(pmu) };
+        Self { pmus: pmu::of_threads(root).iter().map(events).collect(), files: Rc::new(Cell::new(files())) }
     }
 }
 
@@ -117,16 +142,11 @@ fn files() -> usize {
 }
 
 impl Source for Perf {
-    fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>> {
-        let files = Files::of(&self.files, self.pmus.len())?;
-        let open = |pmu: &u32| {
-            let mut builder = (self.event)();
-            builder.attrs_mut().config |= u64::from(*pmu) << 32;
-            // Pinned: what is counted is exact, nothing is extrapolated.
-            builder.observe_pid(tid as libc::pid_t).any_cpu().pinned(true).enabled(true).build()
-        };
-        let counters: io::Result<Vec<perf_event::Counter>> = self.pmus.iter().map(open).collect();
-        Ok(Box::new(Each { counters: counters.map_err(pmu::refused)?, _files: files }))
+    fn open(&mut self, tid: Tid, reads: Reads) -> io::Result<Box<dyn Read>> {
+        let stalls = matches!(reads, Reads::Stalls { .. });
+        let files = Files::of(&self.files, self.pmus.len() * if stalls { 3 } else { 1 })?;
+        let groups = self.pmus.iter().map(|events| Group::open(tid, events, stalls));
+        Ok(Box::new(Each { groups: groups.collect::<io::Result<_>>()?, _files: files }))
     }
 }
 
@@ -150,99 +170,77 @@ impl Drop for Files {
     }
 }
 
-/// One of each PMU.
+/// Counters of one PMU that count at the same times, so that their ratios are true.
+struct Group {
+    instructions: Counter,
+    stalls: Option<StallCounters>,
+}
+
+struct StallCounters {
+    starved: Counter,
+    in_a_cycle: u64,
+    requests: Counter,
+}
+
+impl Group {
+    fn open(tid: Tid, events: &Events, stalls: bool) -> io::Result<Self> {
+        // Only the program's own code is counted, which needs fewer privileges.
+        let of_thread = |event: Event| {
+            let mut builder = event.builder();
+            builder.observe_pid(tid as libc::pid_t).any_cpu();
+            builder
+        };
+        let mut leader = of_thread(events.instructions);
+        // Pinned: what is counted is exact, nothing is extrapolated.
+        leader.pinned(true).read_format(ReadFormat::GROUP);
+        let mut instructions = leader.build().map_err(pmu::refused)?;
+        let mut stall_counters = None;
+        if stalls {
+            let events = events.stalls.as_ref().map_err(|lacks| io::Error::other(lacks.as_str()))?;
+            let mut beside = |event: Event| {
+                of_thread(event).enabled(true).build_with_group(&mut instructions).map_err(refused_beside)
+            };
+            let (starved, requests) = (beside(events.starved)?, beside(events.requests)?);
+            stall_counters = Some(StallCounters { starved, in_a_cycle: events.in_a_cycle, requests });
+        }
+        instructions.enable()?;
+        Ok(Self { instructions, stalls: stall_counters })
+    }
+
+    fn read(&mut self) -> io::Result<Counts> {
+        let counted = self.instructions.read_group()?;
+        let count = |counter: &Counter| counted.get(counter).map_or(0, |entry| entry.value());
+        let stalls = self.stalls.as_ref().map(|stalls| StallCounts {
+            starved: count(&stalls.starved) / stalls.in_a_cycle,
+            requests: count(&stalls.requests),
+        });
+        Ok(Counts { instructions: Instructions(count(&self.instructions)), stalls })
+    }
+}
+
+/// Why an event of stalls cannot be counted beside instructions.
+fn refused_beside(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ENOENT | libc::EOPNOTSUPP) => io::Error::other(format!(
+            "the PMU does not count its events of stalls together with instructions ({error})"
+        )),
+        _ => error,
+    }
+}
+
+/// A group of each PMU.
 struct Each {
-    counters: Vec<perf_event::Counter>,
+    groups: Vec<Group>,
     _files: Files,
 }
 
 impl Read for Each {
-    fn read(&mut self) -> Option<Instructions> {
-        let counts = self.counters.iter_mut().map(|counter| counter.read().ok());
-        counts.sum::<Option<u64>>().map(Instructions)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-    use std::rc::Rc;
-
-    use perf_event::events::Software;
-
-    use super::*;
-
-    /// Mocks a PMU, which machines that run tests may lack: returns the counts that the test sets.
-    #[derive(Clone, Default)]
-    struct Mock(Rc<RefCell<BTreeMap<Tid, u64>>>);
-
-    struct MockReader(Mock, Tid);
-
-    impl Source for Mock {
-        fn open(&mut self, tid: Tid) -> io::Result<Box<dyn Read>> {
-            if let Some(error) = [(13, libc::EACCES), (24, libc::EMFILE)].iter().find(|(of, _)| *of == tid) {
-                return Err(io::Error::from_raw_os_error(error.1));
-            }
-            Ok(Box::new(MockReader(self.clone(), tid)))
+    fn read(&mut self) -> io::Result<Counts> {
+        let mut groups = self.groups.iter_mut().map(Group::read);
+        let mut all = groups.next().transpose()?.unwrap_or_default();
+        for counts in groups {
+            all += counts?;
         }
-    }
-
-    impl Read for MockReader {
-        fn read(&mut self) -> Option<Instructions> {
-            self.0.0.borrow().get(&self.1).copied().map(Instructions)
-        }
-    }
-
-    fn counted(counters: &mut ThreadCounters, tids: &[Tid]) -> Vec<Option<u64>> {
-        tids.iter().map(|tid| Some(counters.count(*tid)?.0)).collect()
-    }
-
-    #[test]
-    fn each_thread_has_its_own_count() {
-        let pmu = Mock::default();
-        let mut counters = ThreadCounters::new(Box::new(pmu.clone()));
-        pmu.0.borrow_mut().insert(1, 100);
-        assert_eq!(counted(&mut counters, &[1, 2]), [Some(100), None]);
-        pmu.0.borrow_mut().extend([(1, 150), (2, 7)]);
-        assert_eq!(counted(&mut counters, &[1, 2]), [Some(150), Some(7)]);
-        counters.gone(1);
-        assert_eq!(counters.open.len(), 1);
-        assert_eq!(counters.missing(), None);
-    }
-
-    #[test]
-    fn too_many_threads_at_a_time_are_said_and_later_ones_counted_again() {
-        let pmu = Mock::default();
-        let mut counters = ThreadCounters::new(Box::new(pmu.clone()));
-        pmu.0.borrow_mut().insert(1, 100);
-        assert_eq!(counted(&mut counters, &[24, 1]), [None, Some(100)]);
-        let missing = counters.missing().unwrap();
-        assert!(missing.starts_with("Hardware counters for some threads only: Too many open files"), "{missing}");
-    }
-
-    #[test]
-    fn what_is_refused_is_said_once_and_not_tried_again() {
-        let mut counters = ThreadCounters::new(Box::new(Mock::default()));
-        assert_eq!(counted(&mut counters, &[13, 1]), [None, None]);
-        assert!(counters.missing().is_some_and(|why| why.starts_with("No hardware counters: Permission denied")));
-    }
-
-    /// Nearly every machine has software events, so one takes the place of the hardware's.
-    #[test]
-    fn the_kernel_counts_what_a_thread_does() {
-        if evenkeel_testing::skips(&[&evenkeel_testing::needs::counting]) {
-            return;
-        }
-        let tid = rustix::thread::gettid().as_raw_nonzero().get() as Tid;
-        let mut perf =
-            Perf { pmus: vec![0], event: || Builder::new(Software::TASK_CLOCK), files: Rc::new(Cell::new(1)) };
-        let mut reader = perf.open(tid).unwrap();
-        let before = reader.read();
-        let mut work = 1_u64;
-        (0..20_000_000_u64).for_each(|i| work = std::hint::black_box(work.wrapping_mul(i | 1)));
-        assert!(reader.read() > before && before.is_some());
-        assert!(perf.open(tid).is_err_and(|error| error.raw_os_error() == Some(libc::EMFILE)));
-        drop(reader);
-        assert!(perf.open(tid).is_ok(), "the file of a thread that is gone is another one's");
+        Ok(all)
     }
 }

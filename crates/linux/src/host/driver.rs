@@ -18,7 +18,7 @@ use evenkeel_sched::protocol::{self, Host, Requests};
 use evenkeel_sched::{Clamp, Class, NewThread, Run, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
 use crate::event::Tid;
-use crate::host::{CoreOf, Rates};
+use crate::host::{CoreOf, Increment, Rates, Source, ThreadCounters};
 use crate::sample::{Blame, MAX_TYPES, Sample, ThreadState};
 
 /// What the host should do to a thread.
@@ -120,9 +120,9 @@ impl Driver {
         self.moves || self.binds
     }
 
-    /// Whether speedups that are measured change what the policy does.
-    pub fn wants_speedups(&self) -> bool {
-        self.sched.wants_speedups()
+    /// Counters from there, of what the policy reads of threads; `None` if counting changes nothing of what it does.
+    pub fn counters(&self, source: Box<dyn Source>) -> Option<ThreadCounters> {
+        ThreadCounters::new(source, &self.sched)
     }
 
     /// Which threads are to be blamed for waits.
@@ -244,7 +244,7 @@ impl Driver {
         let counted = tracked.ahead + self.state().thread(id).waited.since(tracked.waited);
         let (mut waited, ahead) = (delay.since(counted), counted.since(delay));
         let mut rates = tracked.rates;
-        let retired = rates.count(sample.instructions, &sample.run);
+        let increment = rates.count(sample.counts, &sample.run);
         let types = self.machine().core_types.len();
         let speedup = rates.speedup(types);
         let near = self.core(sample.cpu);
@@ -262,8 +262,8 @@ impl Driver {
             }
             later = later.since(time);
             let on = self.machine().core_of(CoreTypeId(core_type as u8), near).unwrap_or(CoreId(0));
-            let instructions = retired.filter(|(only, _)| *only == core_type).map(|(_, new)| new);
-            self.sched.ran(now.since(later), id, on, &Span { time, waited, instructions, speedup, ..Span::default() });
+            let span = Span { time, waited, speedup, ..Increment::span(increment, core_type) };
+            self.sched.ran(now.since(later), id, on, &span);
             waited = Ns::ZERO;
         }
         let blocked = matches!(self.state().thread(id).run, Run::Blocked(_));

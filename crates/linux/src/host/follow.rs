@@ -13,7 +13,7 @@ use evenkeel_sched::{Class, Setup, ThreadKind};
 use evenkeel_topology::{list, root};
 
 use super::affinity::{Affinity, Moved, Moving};
-use super::counters::ThreadCounters;
+use super::counters::{Perf, ThreadCounters};
 use super::driver::{Driver, Newcomer, Order};
 use super::name::Name;
 use super::pace::{Pace, SOONEST};
@@ -59,9 +59,10 @@ pub(super) struct Follow {
     pub(super) driver: Driver,
     pub(super) affinity: Affinity,
     pub(super) sampler: Sampler,
-    pub(super) counters: ThreadCounters,
-    /// The policy wants to know speedups, and there are any.
-    pub(super) counts: bool,
+    /// Of what the policy reads, if it reads anything.
+    pub(super) counters: Option<ThreadCounters>,
+    /// What was not counted for policies that decide no more.
+    pub(super) uncounted: Vec<String>,
     pub(super) samples: Vec<Sample>,
     gone: Vec<Sample>,
     pub(super) known: BTreeMap<Tid, Known>,
@@ -107,16 +108,16 @@ impl Follow {
         // Opening it takes some ms, before the program runs.
         let now = clock();
         let timeline =
-            plan.timeline.then(|| Timeline::new(now, type_of).with_clocks(&root(), &plan.machine, &plan.cpus));
+            plan.timeline.then(|| Timeline::new(now, type_of).with_meters(&root(), &plan.machine, &plan.cpus));
         let driver = Driver::new(plan.machine.clone(), &plan.cpus, &plan.policy, now);
         sampler.set_culprit(driver.culprit());
         let steers = driver.steers();
         Ok(Self {
-            counts: driver.wants_speedups(),
+            counters: driver.counters(Box::new(Perf::of_this_machine())),
+            uncounted: Vec::new(),
             driver,
             affinity: Affinity::new(guard, plan.cpus.clone(), process),
             sampler,
-            counters: ThreadCounters::of_this_machine(),
             samples: Vec::new(),
             gone: Vec::new(),
             known: BTreeMap::new(),
@@ -153,9 +154,9 @@ impl Follow {
         let now = clock();
         let newcomers = self.sample(now);
         self.used.update(&self.samples);
-        if self.counts {
+        if let Some(counters) = &mut self.counters {
             for sample in &mut self.samples {
-                sample.instructions = self.counters.count(sample.tid);
+                sample.counts = counters.count(sample.tid);
             }
         }
         self.remember(now);
@@ -179,7 +180,7 @@ impl Follow {
         self.sampler.blame(self.gone.iter().chain(&self.samples), |blame: Blame| driver.blame(blame));
         if let Some(timeline) = &mut self.timeline {
             timeline.sample(now, &self.samples, &self.gone);
-            timeline.read_clocks(now);
+            timeline.read_meters(now);
             for sample in &self.samples {
                 if let Some(known) = self.known.get_mut(&sample.tid) {
                     known.judgement = self.driver.judgement(sample.tid);
@@ -191,7 +192,9 @@ impl Follow {
         self.carry_out(now)?;
         for tid in self.driver.gone().to_vec() {
             self.affinity.gone(tid)?;
-            self.counters.gone(tid);
+            if let Some(counters) = &mut self.counters {
+                counters.gone(tid);
+            }
             if let Some(known) = self.known.remove(&tid) {
                 self.summary.threads.push(known.summary(tid));
             }
@@ -304,7 +307,13 @@ impl Follow {
         let moved = self.summary.moves + self.summary.binds > 0;
         self.summary.powerless = !moved && (self.barred.is_some() || self.summary.refused > 0);
         let barred = self.barred.take().filter(|_| !moved).map(|why| format!("Nothing was moved: {why}."));
-        self.summary.missing = [barred].into_iter().chain(self.missing()).chain([renewed]).flatten().collect();
+        let seen = [barred].into_iter().chain(self.missing()).flatten();
+        for note in seen.chain(std::mem::take(&mut self.uncounted)).chain(renewed) {
+            // Of two policies it may be the same.
+            if !self.summary.missing.contains(&note) {
+                self.summary.missing.push(note);
+            }
+        }
         self.summary.pairs = self.sampler.pairs();
         self.summary.timeline = self.timeline;
         self.summary.finish(self.used.total(living), self.driver.machine().cores.len());
@@ -313,7 +322,7 @@ impl Follow {
 
     /// What cannot be seen, and why.
     pub(super) fn missing(&self) -> [Option<String>; 2] {
-        [self.sampler.missing(), self.counters.missing()]
+        [self.sampler.missing(), self.counters.as_ref().and_then(ThreadCounters::missing)]
     }
 
     /// Gives every mask back, also those of threads that are on their way.

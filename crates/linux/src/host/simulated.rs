@@ -1,5 +1,5 @@
 //! The host that `evenkeel run` is, beside a simulated kernel: the driver's samples are of simulated threads, and so are those that its
-//! orders move. That programs are not moved while they start is left out.
+//! orders move. That programs are not moved while they start is left out, and nothing is counted, as on a machine without a PMU.
 
 use evenkeel_model::{CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Culprit, Judgement};

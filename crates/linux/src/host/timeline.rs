@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use evenkeel_model::lane::{self, append, coarser};
-use evenkeel_model::{ClusterId, Hz, Machine, Ns};
+use evenkeel_model::{ClusterId, Hz, Machine, Ns, Watts};
 
 use super::clocks::Clocks;
+use super::power::Power;
 use crate::event::Tid;
 use crate::sample::{MAX_TYPES, Sample, ThreadState, Turn};
 
@@ -46,6 +47,7 @@ pub struct Timeline {
     lanes: BTreeMap<u16, Vec<Slice>>,
     moves: Vec<Move>,
     clocks: Clocks,
+    power: Power,
     resolution: Option<Ns>,
     sampled: Ns,
     last: BTreeMap<Tid, Last>,
@@ -74,9 +76,9 @@ impl Timeline {
         Self { began, type_of, ..Self::default() }
     }
 
-    /// With the clocks of a machine, where the kernel tells them below a root. Core `i` is the CPU `cpus[i]`.
-    pub fn with_clocks(self, root: &Path, machine: &Machine, cpus: &[u16]) -> Self {
-        Self { clocks: Clocks::of(root, machine, cpus), ..self }
+    /// With clocks and power of a machine, where the kernel tells them below a root. Core `i` is the CPU `cpus[i]`.
+    pub fn with_meters(self, root: &Path, machine: &Machine, cpus: &[u16]) -> Self {
+        Self { clocks: Clocks::of(root, machine, cpus), power: Power::of(root), ..self }
     }
 
     /// The slices of each CPU on which anything ran, in order of time.
@@ -93,6 +95,18 @@ impl Timeline {
     /// in means.
     pub fn frequencies(&self) -> impl Iterator<Item = (Ns, ClusterId, Hz)> {
         self.clocks.changes()
+    }
+
+    /// What each package that counts its energy used, and parts of it, from each time on until its next; of a great many changes, the older
+    /// part is in means.
+    pub fn power(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = (Ns, Watts)>)> {
+        self.power.changes()
+    }
+
+    /// What the kernel does not tell, and why.
+    pub fn untold(&self) -> Vec<(&'static str, &'static str)> {
+        let missing = [("power", self.power.missing()), ("clocks", self.clocks.missing())];
+        missing.into_iter().filter_map(|(what, why)| Some((what, why?))).collect()
     }
 
     /// The grid through which the older part is seen, if there were too many slices to keep each.
@@ -120,9 +134,11 @@ impl Timeline {
         self.bound(SLICES);
     }
 
-    /// Notes which clock each cluster has now.
-    pub fn read_clocks(&mut self, now: Ns) {
-        self.clocks.read(now.since(self.began));
+    /// Notes which clock each cluster has now, and what has been used.
+    pub fn read_meters(&mut self, now: Ns) {
+        let now = now.since(self.began);
+        self.clocks.read(now);
+        self.power.read(now);
     }
 
     /// The policy moved a thread.

@@ -27,14 +27,18 @@ pub struct Waits {
     pub idle: Ns,
 }
 
+/// Whether a thread ran for so little, of all that its program executed, that it says nothing about it: what it waits for is work.
+pub fn does_little(ran: Ns, executed: Ns, cores: usize) -> bool {
+    (ran.0 as f64) < executed.0 as f64 * RESPONSIBLE / cores.max(1) as f64
+}
+
 /// Tells waits apart, and blames threads for those only that were for them.
 pub(super) fn tell_apart(summary: &mut Summary, cores: usize) {
     let Some(pairs) = &summary.pairs else { return };
     let applications = summary.threads.iter().filter(|thread| thread.kind == ThreadKind::Application);
     let executed = applications.map(|thread| thread.total().0).sum::<u64>() + summary.short.total().0;
-    let least = executed as f64 * RESPONSIBLE / cores.max(1) as f64;
     for thread in &mut summary.threads {
-        thread.idles = thread.kind == ThreadKind::Service || (thread.total().0 as f64) < least;
+        thread.idles = thread.kind == ThreadKind::Service || does_little(thread.total(), Ns(executed), cores);
     }
     let idles: BTreeMap<Tid, bool> = summary.threads.iter().map(|thread| (thread.tid, thread.idles)).collect();
     let (mut waited, mut blame) = (Ns::ZERO, BTreeMap::<Tid, Ns>::new());

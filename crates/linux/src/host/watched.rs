@@ -7,6 +7,7 @@ use evenkeel_model::{CoreId, CoreSet, Machine, Ns};
 use evenkeel_sched::{Class, ThreadKind};
 use evenkeel_topology::list;
 
+use super::counters::Perf;
 use super::driver::{Driver, Newcomer};
 use super::follow::{Follow, Known, Plan, barred};
 use super::live_policy;
@@ -122,7 +123,9 @@ impl Follow {
             }
         }
         self.sampler.set_culprit(driver.culprit());
-        (self.counts, self.driver) = (driver.wants_speedups(), driver);
+        let counters = driver.counters(Box::new(Perf::of_this_machine()));
+        self.uncounted.extend(std::mem::replace(&mut self.counters, counters).and_then(|before| before.missing()));
+        self.driver = driver;
         self.watched.policy = setup.name().to_owned();
         self.summary.policies.push((now.since(self.began), setup.name().to_owned()));
         for tid in self.samples.iter().map(|sample| sample.tid).collect::<Vec<_>>() {

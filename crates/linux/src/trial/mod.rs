@@ -1,10 +1,8 @@
 //! Which scheduler a program is fastest under, found out by running it. All take turns: what disturbs a round disturbs all of it, so
 //! that differences are those within rounds. It ends when what can be told from chance is told.
 
-mod energy;
 mod turn;
 
-pub use energy::Counters;
 pub use turn::{Ended, Turn};
 
 use evenkeel_model::{Difference, Ns};

@@ -9,8 +9,9 @@ use std::process::{ExitStatus, Stdio};
 use evenkeel_model::Ns;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Counters, Measured};
+use super::Measured;
 use crate::clock::clock;
+use crate::energy::Counters;
 use crate::event::Tid;
 use crate::launch::{Arrived, Signals, end_of, tied};
 use crate::process::{children, text};

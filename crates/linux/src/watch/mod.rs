@@ -311,12 +311,7 @@ impl Watch {
         let map = &self.skeleton.maps.pairs;
         let pair = |key: Vec<u8>| {
             let value = map.lookup(&key, MapFlags::ANY).ok()??;
-            Some(PairWaits {
-                waiter: numbers::word(&key, 0)?,
-                waker: numbers::word(&key, 4)?,
-                waited: Ns(numbers::long(&value, 0)?),
-                times: numbers::long(&value, 8)?,
-            })
+            PairWaits::read(&key, &value)
         };
         map.keys().filter_map(pair).collect()
     }

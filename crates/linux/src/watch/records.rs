@@ -155,7 +155,7 @@ pub(super) fn sample(record: &Record, now: Ns, type_of: &[u8]) -> Sample {
         delay: Ns(record.delay),
         switches: u64::from(record.voluntary) + u64::from(record.involuntary),
         birth: (record.parent != 0).then_some(Birth { parent: record.parent, at: Ns(record.born) }),
-        instructions: None,
+        counts: None,
         inside: Some(Inside {
             // Its time was last counted when it left its CPU.
             turn: if record.state == RUNNING { Turn::On(Ns(record.since)) } else { Turn::Off(Ns(record.counted_at)) },

@@ -117,6 +117,9 @@ fn deviations(of: impl Fn(Machine) -> Machine) -> Vec<(String, f64)> {
     all
 }
 
+/// Its barriers poll, and what threads poll is work in a recording.
+const POLLS: &str = "fluidanimate";
+
 /// But for rounding: a wake-up preempts or not by a nanosecond, and one program may take another course from there on.
 #[test]
 fn programs_take_as_long_as_recorded() {
@@ -126,7 +129,9 @@ fn programs_take_as_long_as_recorded() {
         machine
     };
     let all = deviations(free);
-    let off: Vec<_> = all.iter().filter(|(_, off)| off.abs() > 0.005).collect();
+    let (polls, waits): (Vec<_>, Vec<_>) = all.iter().partition(|(name, _)| name.starts_with(POLLS));
+    assert!(polls.iter().all(|(_, off)| off.abs() < 0.015), "{polls:?}");
+    let off: Vec<_> = waits.iter().filter(|(_, off)| off.abs() > 0.005).collect();
     assert!(off.len() <= 1 && off.iter().all(|(_, off)| off.abs() < 0.04), "{off:?}");
 }
 

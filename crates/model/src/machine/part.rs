@@ -1,4 +1,4 @@
-//! A machine with some of its cores switched off: `odroid-xu3:2+2`.
+//! A machine with some of its cores switched off, as in `odroid-xu3:2+2`.
 
 use super::{Cluster, Core, Machine, renumbered};
 use crate::{ClusterId, CoreId, CoreSet, CoreTypeId};
@@ -19,7 +19,17 @@ impl Machine {
                 littles.len()
             ));
         }
-        let on: CoreSet = bigs.iter().take(big).chain(littles.iter().take(little)).collect();
+        let on = bigs.iter().take(big).chain(littles.iter().take(little)).collect();
+        Ok(Self {
+            name: format!("{}:{big}+{little}", self.name),
+            description: format!("{} with {big} big and {little} little cores", self.name),
+            ..self.within(on)
+        })
+    }
+
+    /// The same machine with only these cores, of which there must be one. They keep their order.
+    #[must_use]
+    pub fn within(&self, on: CoreSet) -> Self {
         let kept = || on.iter().map(|core| self.cores[core.index()]);
         let types = distinct(kept().map(|core| u16::from(core.core_type.0)));
         let clusters = distinct(kept().map(|core| core.cluster.0));
@@ -40,16 +50,16 @@ impl Machine {
         };
         let staying: Vec<CoreId> = on.iter().collect();
         let siblings = self.siblings.iter().map(|threads| renumbered(threads, &staying));
-        Ok(Self {
-            name: format!("{}:{big}+{little}", self.name),
-            description: format!("{} with {big} big and {little} little cores", self.name),
+        Self {
+            name: self.name.clone(),
+            description: self.description.clone(),
             core_types: types.iter().map(|id| self.core_types[usize::from(*id)].clone()).collect(),
             clusters: clusters.iter().enumerate().map(cluster).collect(),
             siblings: siblings.filter(|threads| threads.len() > 1).collect(),
             memory_gbps: self.memory_gbps,
             costs: self.costs,
             cores,
-        })
+        }
     }
 }
 
@@ -69,7 +79,7 @@ fn position(kept: &[u16], id: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use crate::machine::Opp;
-    use crate::{CoreId, CoreTypeId, Hz, Volts, machines};
+    use crate::{CoreId, CoreSet, CoreTypeId, Hz, Volts, machines};
 
     #[test]
     fn the_cores_that_are_left_keep_their_kinds_and_order() {
@@ -84,6 +94,16 @@ mod tests {
         let mut slow = part;
         slow.core_types[1].opps = vec![Opp { frequency: Hz(1000), voltage: Volts(1.0) }];
         assert_eq!(slow.capacity(CoreTypeId(1)), 1);
+    }
+
+    #[test]
+    fn hardware_threads_that_lose_their_siblings_have_a_core_alone() {
+        let all = machines::by_name("i9-13900k-ht").unwrap();
+        let staying = [0, 2, 3].map(CoreId);
+        let part = all.within(staying.into_iter().collect());
+        assert_eq!((part.cores.len(), &part.name, part.clusters.len()), (3, &all.name, 1));
+        assert_eq!(all.siblings(CoreId(2)), [2, 3].map(CoreId).into_iter().collect(), "of the whole");
+        assert_eq!(part.siblings, [[1, 2].map(CoreId).into_iter().collect::<CoreSet>()]);
     }
 
     #[test]

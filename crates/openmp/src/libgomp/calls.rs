@@ -8,9 +8,12 @@ use super::{CHOSEN, Code, Gomp, SAID, Set, TOLD, of};
 use crate::real::{Real, Replaced};
 
 /// Functions that begin a region: with its code, its data and how many threads it is to have (0: as many as there are), and more, of which one
-/// may be replaced.
+/// may be replaced. One that leaves the schedule to the user does as another one does if that is `dynamic`, with the user's chunk.
 macro_rules! begins {
-    ($($name:ident($($more:ident: $type:ty),*) $(-> $result:ty)? $(, $replaced:ident: $by:expr)?;)*) => { $(
+    ($(
+        $name:ident($($more:ident: $type:ty),*) $(-> $result:ty)? $(as $other:ident($($given:ident),*) with $chunk:ident)?
+        $(, $replaced:ident: $by:expr)?;
+    )*) => { $(
         /// In the place of libgomp's function of this name.
         ///
         /// # Safety
@@ -23,6 +26,10 @@ macro_rules! begins {
             // SAFETY: the type of the function of this name.
             let function = unsafe { real.function::<Function>() };
             let gomp = of(real);
+            $(if let Some($chunk) = gomp.and_then(Gomp::runtime).and_then(|chunk| c_long::try_from(chunk).ok()) {
+                // SAFETY: the caller's promise.
+                return unsafe { $other(code, data, threads, $($given),*) };
+            })?
             let threads = gomp.map_or(threads, |gomp| gomp.inner(threads));
             $(let $replaced = gomp.map_or($replaced, |gomp| ($by)(gomp, threads));)?
             // SAFETY: the caller's promise; code and data are the caller's own, or do what they do.
@@ -45,9 +52,12 @@ begins! {
     GOMP_parallel_loop_nonmonotonic_dynamic(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint),
         chunk: |gomp: &Gomp, threads| gomp.chunk(threads, start, end, step, chunk);
     GOMP_parallel_loop_nonmonotonic_guided(start: c_long, end: c_long, step: c_long, chunk: c_long, flags: c_uint);
-    GOMP_parallel_loop_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
-    GOMP_parallel_loop_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
-    GOMP_parallel_loop_maybe_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint);
+    GOMP_parallel_loop_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint)
+        as GOMP_parallel_loop_dynamic(start, end, step, chunk, flags) with chunk;
+    GOMP_parallel_loop_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint)
+        as GOMP_parallel_loop_dynamic(start, end, step, chunk, flags) with chunk;
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime(start: c_long, end: c_long, step: c_long, flags: c_uint)
+        as GOMP_parallel_loop_dynamic(start, end, step, chunk, flags) with chunk;
 }
 
 /// In the place of libgomp's function of this name. It reads the first word of the data itself: what the tasks of the region reduce.

@@ -3,6 +3,7 @@
 //! contains: they are threads like others, and wait for each other as such.
 //!
 //! - [`calls`]: the functions of libgomp in whose place this library's are called.
+//! - `loops`: those of them by which a loop inside a region begins.
 //! - `caller`: what has called one of them.
 //!
 //! How many threads there are is said before anything asks, and stays, since programs have room for that many of something.
@@ -10,6 +11,7 @@
 
 mod caller;
 mod calls;
+mod loops;
 
 use std::cell::Cell;
 use std::env;
@@ -19,13 +21,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cores::{self, Cores};
-use crate::dynamic;
+use crate::dynamic::{self, Runtime, Schedule};
 use crate::libomp::{Bounds, trips};
 use crate::real::Real;
 use crate::region::{self, Team};
 use crate::shares::{apportion, core_of, team};
 use crate::switch::{self, Switch};
-use crate::tool::begins_all;
+use crate::tool::{begins_all, is_left_alone};
 use crate::why::Why;
 
 /// What OpenMP has for a program to ask.
@@ -51,6 +53,7 @@ struct Gomp {
     team_count: Ask,
     team_size: Ask,
     thread_number: Ask,
+    schedule: Schedule,
 }
 
 static GOMP: OnceLock<Option<Gomp>> = OnceLock::new();
@@ -128,6 +131,7 @@ impl Gomp {
                 team_count: ask(c"omp_get_num_teams")?,
                 team_size: ask(c"omp_get_num_threads")?,
                 thread_number: ask(c"omp_get_thread_num")?,
+                schedule: function.beside(c"omp_get_schedule")?.function::<Schedule>(),
             }
         };
         if !cores::claim(gomp.library) {
@@ -227,17 +231,37 @@ impl Gomp {
         let smaller = || {
             let asked =
                 u64::try_from(chunk).ok().filter(|chunk| *chunk > 1 && own && self.is_outermost() && begins_all())?;
-            let speeds = self.cores.all.iter().map(|core| core.1);
-            c_long::try_from(dynamic::begin(trips(last, step.into())?, asked, speeds)).ok()
+            c_long::try_from(dynamic::begin(trips(last, step.into())?, asked, self.speeds())).ok()
         };
         smaller().unwrap_or(chunk)
+    }
+
+    /// The same of a loop with so many iterations that a thread begins inside a region: `None` unless its team has as many threads as the library
+    /// gives one. In brief regions these may be anywhere, as for `chunk`.
+    fn smaller(&self, trips: u64, asked: u64) -> Option<u64> {
+        let own = || {
+            Self::ask(self.team_size) == self.threads as c_int
+                && Self::ask(self.level) == 1
+                && Self::ask(self.team_count) == 1
+                && !is_left_alone()
+        };
+        (asked > 1 && own()).then(|| dynamic::begin(trips, asked, self.speeds()))
+    }
+
+    /// How many iterations chunks have for the user (`OMP_SCHEDULE=dynamic,n`), of loops that leave that to the user.
+    fn runtime(&self) -> Option<u64> {
+        Runtime::of(self.schedule).map(|runtime| runtime.chunk)
+    }
+
+    /// How fast its cores are.
+    fn speeds(&self) -> impl Iterator<Item = f64> {
+        self.cores.all.iter().map(|core| core.1)
     }
 
     /// How many threads of a team each core runs.
     fn counts(&self, team: &Team) -> Vec<usize> {
         let known = |plan: &[u32]| plan.iter().map(|&speed| f64::from(speed)).collect();
-        let speeds: Vec<f64> =
-            team.plan(self.cores.all.len()).map_or_else(|| self.cores.all.iter().map(|core| core.1).collect(), known);
+        let speeds: Vec<f64> = team.plan(self.cores.all.len()).map_or_else(|| self.speeds().collect(), known);
         apportion(self.threads, &speeds)
     }
 }

@@ -300,30 +300,38 @@ impl<'py> Hook<'_, 'py> {
         let Ok(pick) = returned.cast::<Pick>() else {
             return Err(self.wrong(&shown(&returned), "a Pick or None"));
         };
-        let pick = pick.get().pick;
+        let pick = pick.get().means(s.core(core).current);
         let fits = |thread: ThreadId, run: &[Run]| {
             s.threads.get(thread.index()).is_some_and(|t| run.contains(&t.run) && t.may_run_on(core))
         };
         let (fine, expected) = match pick {
-            Choice::Queued(thread) => (fits(thread, &[Run::Ready]), "a thread that waits and may run on the core"),
-            Choice::Running(thread) => (
+            Some(Choice::Queued(thread)) => {
+                (fits(thread, &[Run::Ready]), "a thread that waits and may run on the core")
+            }
+            Some(Choice::Running(thread)) => (
                 fits(thread, &[Run::Running]) && s.thread(thread).core != core,
                 "a thread that runs on another core and may run on this one",
             ),
-            Choice::Exchange(thread) => {
-                let here = s.core(core).current;
-                let there = |thread: ThreadId| s.thread(thread).core;
+            Some(Choice::Exchange { here, there }) => {
+                let core_of = |thread: ThreadId| s.thread(thread).core;
                 let fine = exchanges
-                    && fits(thread, &[Run::Running, Run::Ready])
-                    && there(thread) != core
-                    && here.is_some_and(|here| s.thread(here).may_run_on(there(thread)));
-                (fine, "an exchange in balance only, of threads of two cores that may run on each other's")
+                    && fits(there, &[Run::Running, Run::Ready])
+                    && core_of(there) != core
+                    && s.thread(here).may_run_on(core_of(there));
+                (fine, EXCHANGE)
             }
-            Choice::Idle => (true, ""),
+            Some(Choice::Idle) => (true, ""),
+            None => (false, EXCHANGE),
         };
-        if fine { Ok(pick) } else { Err(self.wrong(&format!("{} for core {}", shown(&returned), core.0), expected)) }
+        match pick {
+            Some(pick) if fine => Ok(pick),
+            _ => Err(self.wrong(&format!("{} for core {}", shown(&returned), core.0), expected)),
+        }
     }
 }
+
+/// What is said of an exchange that cannot be made.
+const EXCHANGE: &str = "an exchange in balance only, of threads of two cores that may run on each other's";
 
 impl Scheduling for Adaptor {
     fn description(&self) -> &'static Description {

@@ -60,7 +60,8 @@ impl Why {
 #[pyclass(frozen, eq, module = "evenkeel")]
 #[derive(PartialEq)]
 pub struct Pick {
-    pub pick: sched::policy::Pick,
+    kind: &'static str,
+    thread: u32,
 }
 
 #[pymethods]
@@ -68,52 +69,57 @@ impl Pick {
     /// This waiting thread.
     #[staticmethod]
     fn queued(thread: u32) -> Self {
-        Self { pick: sched::policy::Pick::Queued(ThreadId(thread)) }
+        Self { kind: "queued", thread }
     }
 
     /// This thread, which runs on another core.
     #[staticmethod]
     fn running(thread: u32) -> Self {
-        Self { pick: sched::policy::Pick::Running(ThreadId(thread)) }
+        Self { kind: "running", thread }
     }
 
     /// This thread, which runs on or waits for another core, for the one that runs here.
     #[staticmethod]
     fn exchange(thread: u32) -> Self {
-        Self { pick: sched::policy::Pick::Exchange(ThreadId(thread)) }
+        Self { kind: "exchange", thread }
     }
 
     /// `"queued"`, `"running"` or `"exchange"`.
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.pick {
-            sched::policy::Pick::Queued(_) => "queued",
-            sched::policy::Pick::Running(_) => "running",
-            sched::policy::Pick::Exchange(_) => "exchange",
-            sched::policy::Pick::Idle => "idle",
-        }
+        self.kind
     }
 
     /// The thread.
     #[getter]
-    fn thread(&self) -> Option<u32> {
-        match self.pick {
-            sched::policy::Pick::Queued(thread)
-            | sched::policy::Pick::Running(thread)
-            | sched::policy::Pick::Exchange(thread) => Some(thread.0),
-            sched::policy::Pick::Idle => None,
-        }
+    fn thread(&self) -> u32 {
+        self.thread
     }
 
     fn __repr__(&self) -> String {
-        format!("Pick.{}({})", self.kind(), self.thread().unwrap_or_default())
+        format!("Pick.{}({})", self.kind, self.thread)
     }
 }
 
 impl Pick {
     /// As Python has it.
     pub fn of(pick: sched::policy::Pick) -> Option<Self> {
-        (pick != sched::policy::Pick::Idle).then_some(Self { pick })
+        match pick {
+            sched::policy::Pick::Queued(thread) => Some(Self::queued(thread.0)),
+            sched::policy::Pick::Running(thread) => Some(Self::running(thread.0)),
+            sched::policy::Pick::Exchange { there, .. } => Some(Self::exchange(there.0)),
+            sched::policy::Pick::Idle => None,
+        }
+    }
+
+    /// What the scheduler means by it on a core that runs a thread, or none. Nothing is given away where nothing runs.
+    pub fn means(&self, current: Option<ThreadId>) -> Option<sched::policy::Pick> {
+        let thread = ThreadId(self.thread);
+        match self.kind {
+            "queued" => Some(sched::policy::Pick::Queued(thread)),
+            "running" => Some(sched::policy::Pick::Running(thread)),
+            _ => current.map(|here| sched::policy::Pick::Exchange { here, there: thread }),
+        }
     }
 }
 

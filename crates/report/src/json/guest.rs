@@ -94,6 +94,10 @@ pub struct BenchRow {
     pub h_antt_predicted_against_stock: Option<BenchDifference>,
     /// How much of their speed alone on as many big cores programs keep, the sum over the programs.
     pub h_stp: f64,
+    /// `h_stp` against that of `stock` in the same repetition: above 0 is better.
+    pub h_stp_against_stock: Option<BenchDifference>,
+    /// The same when the simulator plays recordings, as for `h_antt_predicted_against_stock`.
+    pub h_stp_predicted_against_stock: Option<BenchDifference>,
     /// How long woken threads waited to run; `null` where no program measures that.
     pub latency: Option<BenchLatency>,
 }

@@ -56,13 +56,13 @@ pub struct Effect<'a> {
     pub effect: Option<f64>,
 }
 
-/// A policy against another one, on the same workloads and machines with the same seeds.
+/// A policy, or another form of the programs, against a policy, on the same machines with the same seeds.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Separation<'a> {
     /// The set of the experiment.
     pub set: &'a str,
-    /// The policy.
+    /// The policy, or what the set calls that form (`tasks`).
     pub policy: &'a str,
     /// The other one.
     pub against: &'a str,

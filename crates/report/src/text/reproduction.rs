@@ -222,10 +222,11 @@ fn share(count: usize, of: usize) -> String {
 
 /// What the scores are of, and how many rows say something.
 pub fn counted(summary: &Summary) -> String {
-    let Summary { results, compared, effects, rank_correlation, null, .. } = *summary;
+    let Summary { results, compared, effects, tolerant, tolerant_close, rank_correlation, null, .. } = *summary;
     let mut text = format!(
         "Of {results} published results {compared} compare two things, and can have the right sign; {effects} are numbers other than 0, and can be\n\
-         within a third. Close are also limits that are kept, and 0 where the paper saw nothing. Two null models have no scheduler: one\n\
+         within a third. Close are also limits that are kept, and 0 where the paper saw nothing: to half a per cent, or to a tolerance\n\
+         of its own that the experiment's file states (`within`; results: {tolerant}, close: {tolerant_close}). Two null models have no scheduler: one\n\
          puts the middle one of the published numbers of a metric in every row, the other shares out cores by a rule, and nothing else\n\
          happens. To {} results neither comes close; of these {} are close when simulated.",
         null.left,

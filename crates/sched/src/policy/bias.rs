@@ -93,8 +93,8 @@ impl Policy for Bias {
             if let Some(thread) = faster_first::pull(s, core, domain, |threads| self.most_biased(s, core, threads)) {
                 return Pick::Queued(thread);
             }
-            if let Some(thread) = self.counterpart(s, core, domain) {
-                return Pick::Exchange(thread);
+            if let Some((here, there)) = self.opposites(s, core, domain) {
+                return Pick::Exchange { here, there };
             }
         }
         Pick::Idle
@@ -138,26 +138,33 @@ impl Bias {
         chosen.map(|(_, thread)| thread)
     }
 
-    /// A thread on another kind of core, with a bias towards this one, for the thread that runs here and has a bias
-    /// towards that one: of those the most biased.
-    fn counterpart(&self, s: &State, core: CoreId, domain: CoreSet) -> Option<ThreadId> {
-        let here = s.core(core).current?;
-        let (_, stalls) = self.monitor.recent(core).find(|(thread, _)| *thread == here)?;
-        let mut chosen: Option<(f64, ThreadId)> = None;
-        for other in domain.and(s.thread(here).allowed()).iter() {
-            if self.bias(s, stalls, core, other) <= 0.0 {
-                continue;
-            }
-            for (there, stalls) in self.monitor.recent(other) {
-                let t = s.thread(there);
-                let bias = self.bias(s, stalls, other, core);
-                let still_there = t.runnable() && t.core == other && t.allowed().contains(core);
-                if still_there && chosen.map_or(bias > 0.0, |(highest, _)| bias > highest) {
-                    chosen = Some((bias, there));
-                }
+    /// Two threads on the wrong kinds of cores: one of this core with a bias towards smaller ones, and the one with the highest
+    /// bias towards this core. "This process is started only in big cores" (5.2), and finds all pairs from there.
+    fn opposites(&self, s: &State, core: CoreId, domain: CoreSet) -> Option<(ThreadId, ThreadId)> {
+        let mut chosen: Option<(f64, ThreadId, ThreadId)> = None;
+        for other in domain.iter().filter(|other| faster_first::faster(s, core, *other)) {
+            let Some((_, here)) = self.misplaced(s, core, other) else { continue };
+            let Some((bias, there)) = self.misplaced(s, other, core) else { continue };
+            if chosen.is_none_or(|(highest, ..)| bias > highest) {
+                chosen = Some((bias, here, there));
             }
         }
-        chosen.map(|(_, thread)| thread)
+        chosen.map(|(_, here, there)| (here, there))
+    }
+
+    /// Of the threads that ran on a core of late, and run on or wait for it now (6.2), the one with the highest bias towards
+    /// another core that it may use; the latest of several.
+    fn misplaced(&self, s: &State, on: CoreId, to: CoreId) -> Option<(f64, ThreadId)> {
+        let mut chosen: Option<(f64, ThreadId)> = None;
+        for (thread, stalls) in self.monitor.recent(on) {
+            let t = s.thread(thread);
+            let movable = t.runnable() && t.core == on && t.allowed().contains(to);
+            let bias = self.bias(s, stalls, on, to);
+            if movable && bias > chosen.map_or(0.0, |(highest, _)| highest) {
+                chosen = Some((bias, thread));
+            }
+        }
+        chosen
     }
 
     /// How far stalls dominate a thread. On cores that differ in frequency alone internal ones are the same number of cycles
@@ -181,11 +188,11 @@ impl Bias {
     }
 }
 
-/// Whether two cores differ in their operating points alone.
+/// Whether two cores differ in their operating points alone. What real cores do in a cycle follows from capacities, which are rounded.
 fn frequency_alone(machine: &Machine, one: CoreId, other: CoreId) -> bool {
     let shape = |core| {
         let kind = machine.core_type(core);
-        (kind.width, kind.extract, kind.overlap)
+        [kind.width, kind.extract, kind.overlap]
     };
-    shape(one) == shape(other)
+    shape(one).iter().zip(shape(other)).all(|(one, other)| (one - other).abs() < 0.01)
 }

@@ -141,7 +141,7 @@ impl Policy for Oracle {
         let runs = runs.map(|(thread, _)| thread);
         let first = waits.max_by(|a, b| view.order(*a, *b, core));
         let first = first.or_else(|| runs.max_by(|a, b| view.order(*a, *b, core)));
-        first.map_or(Pick::Idle, Pick::Exchange)
+        first.map_or(Pick::Idle, |there| Pick::Exchange { here, there })
     }
 }
 

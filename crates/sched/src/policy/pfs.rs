@@ -116,7 +116,9 @@ impl Policy for Pfs {
         let slower = slower.filter(|other| s.thread(here).allowed().contains(*other));
         let there = slower.flat_map(|other| s.core(other).current.into_iter().chain(s.core(other).queue.iter()));
         match self.furthest_behind(there.filter(may_come)) {
-            Some(behind) if self.progress(here) - self.progress(behind) > self.lag => Pick::Exchange(behind),
+            Some(behind) if self.progress(here) - self.progress(behind) > self.lag => {
+                Pick::Exchange { here, there: behind }
+            }
             _ => fair::balance(s, core),
         }
     }

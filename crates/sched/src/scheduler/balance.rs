@@ -1,6 +1,6 @@
 //! Balancing between cores: when a core balances, for which others it does, and what becomes of the policy's choice.
 
-use evenkeel_model::{CoreId, CoreSet};
+use evenkeel_model::{CoreId, CoreSet, ThreadId};
 
 use super::Scheduler;
 use crate::action::{Action, Pick};
@@ -18,12 +18,7 @@ impl Scheduler {
         let patience = &mut self.state.cores[core.index()].failed;
         let takes = matches!(pick, Pick::Running(_)) && *patience >= fair::PATIENCE;
         match pick {
-            Pick::Exchange(thread) => {
-                if let Some(current) = self.state.core(core).current {
-                    let other = self.state.thread(thread).core;
-                    self.outbox.push_back(Action::Swap { threads: [thread, current], cores: [other, core] });
-                }
-            }
+            Pick::Exchange { here, there } => self.exchange(here, there),
             Pick::Running(_) if !takes => *patience += 1,
             Pick::Running(thread) => {
                 // nr_balance_failed = cache_nice_tries + 1: the next one moves a little sooner.
@@ -44,6 +39,21 @@ impl Scheduler {
             }
         }
         takes
+    }
+
+    /// Two threads change cores. If both wait, that is done here; if one runs, its host does it.
+    fn exchange(&mut self, here: ThreadId, there: ThreadId) {
+        let core = |thread: ThreadId| self.state.thread(thread).core;
+        let runs = |thread: ThreadId| self.state.core(core(thread)).current == Some(thread);
+        // `Swap` wants the one that runs second.
+        let threads = if runs(here) { [there, here] } else { [here, there] };
+        let cores = threads.map(core);
+        if runs(threads[1]) {
+            self.outbox.push_back(Action::Swap { threads, cores });
+        } else {
+            self.pull(threads[0], cores[1]);
+            self.pull(threads[1], cores[0]);
+        }
     }
 
     /// nohz_idle_balance: cores that sleep have no tick of their own; a busy one in a cluster with another busy one lets

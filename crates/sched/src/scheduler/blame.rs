@@ -18,20 +18,50 @@ use crate::thread::Release;
 /// kernel, where loops are bounded).
 const LINKS: usize = 16;
 
+/// A wait that is over and is followed back.
+struct EndedWait {
+    from: Ns,
+    /// What is left of it ends then, and this thread is to blame.
+    to: Ns,
+    link: Option<ThreadId>,
+    left: usize,
+}
+
+impl EndedWait {
+    /// Followed over so many threads.
+    fn new(now: Ns, by: Option<ThreadId>, waited: Ns, left: usize) -> Self {
+        Self { from: now.since(waited), to: now, link: by, left }
+    }
+
+    /// The next one to blame, and for how long.
+    fn next(&mut self, sched: &Scheduler) -> Option<(ThreadId, Ns)> {
+        let blamed = self.link?;
+        self.left -= 1;
+        let last = sched.state.thread(blamed).released.filter(|_| self.left > 0);
+        let before = last.filter(|last| self.from < last.at && last.at < self.to);
+        let began = before.map_or(self.from, |before| before.at);
+        let time = self.to.since(began);
+        (self.to, self.link) = (began, before.map(|before| before.by));
+        Some((blamed, time))
+    }
+}
+
 impl Scheduler {
     /// A thread's wait for others is over at `now` and has lasted for `waited`; `by` ended it, if a thread did.
     pub fn released(&mut self, now: Ns, thread: ThreadId, by: Option<ThreadId>, waited: Ns) {
-        let (from, mut to, mut link) = (now.since(waited), now, by);
-        for left in (0..LINKS).rev() {
-            let Some(blamed) = link else { break };
-            let last = self.state.thread(blamed).released;
-            let before =
-                last.filter(|last| self.culprit == Culprit::Holders && left > 0 && from < last.at && last.at < to);
-            let began = before.map_or(from, |before| before.at);
-            self.blame(blamed, to.since(began));
-            (to, link) = (began, before.map(|before| before.by));
+        let links = if self.culprit == Culprit::Holders { LINKS } else { 1 };
+        let mut wait = EndedWait::new(now, by, waited, links);
+        while let Some((blamed, time)) = wait.next(self) {
+            self.blame(blamed, time);
         }
         self.state.threads[thread.index()].released = by.map(|by| Release { by, at: now });
+    }
+
+    /// Which threads made another one wait that [`Self::released`] is about to be told of, and each for how much of it: whatever the policy
+    /// blames.
+    pub fn holders(&self, now: Ns, by: Option<ThreadId>, waited: Ns) -> impl Iterator<Item = (ThreadId, Ns)> {
+        let mut wait = EndedWait::new(now, by, waited, LINKS);
+        std::iter::from_fn(move || wait.next(self))
     }
 
     /// Others waited for a thread, for so long: for a host whose part in the kernel counts that as [`Self::released`] does.

@@ -58,6 +58,17 @@ fn a_wait_that_no_thread_ended_was_for_none() {
     assert_eq!(blame(&sched, &threads), [9, 12, 0]);
 }
 
+#[test]
+fn who_had_the_lock_is_known_whatever_the_policy_blames() {
+    for policy in ["pfs", "colab"] {
+        let (mut sched, threads) = with_threads(policy, 3);
+        sched.released(Ns(10), threads[1], Some(threads[0]), Ns(9));
+        let holders: Vec<(ThreadId, Ns)> = sched.holders(Ns(14), Some(threads[1]), Ns(12)).collect();
+        assert_eq!(holders, [(threads[1], Ns(4)), (threads[0], Ns(8))], "{policy}");
+        assert_eq!(sched.holders(Ns(14), None, Ns(12)).count(), 0);
+    }
+}
+
 /// In a queue of any length all that was waited for is some thread's fault.
 #[test]
 fn no_waiting_is_lost_or_counted_twice() {

@@ -29,6 +29,7 @@
 #include "inside/orders.h"
 #include "inside/threads.h"
 #include "inside/waits.h"
+#include "inside/pairs.h"
 #include "inside/blame.h"
 #include "inside/beat.h"
 #include "inside/dump.h"
@@ -323,7 +324,7 @@ void BPF_PROG(inside_running, struct task_struct *p)
 		begins(slot, core, NOW);
 	}
 	if (governed)
-		tell_governor(core);
+		tell_governor(core, false);
 }
 
 SEC("struct_ops/stopping")
@@ -372,6 +373,8 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 	note_number(p, slot);
 	reweigh(p, slot);
 	account(p, slot, now);
+	if (governed)
+		tell_governor(core, true);
 	note_lacks(now);
 	/* The policy wants it elsewhere meanwhile. */
 	if (!may_run_on(slot, core))

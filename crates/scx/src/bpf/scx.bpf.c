@@ -335,6 +335,7 @@ struct sched_ext_ops evenkeel = {
 	.dispatch = (void *)scx_dispatch,
 	.running = (void *)scx_running,
 	.quiescent = (void *)scx_quiescent,
+	.tick = (void *)scx_tick,
 	.yield = (void *)scx_yield,
 	.set_weight = (void *)scx_set_weight,
 	.set_cpumask = (void *)scx_set_cpumask,

@@ -1,5 +1,6 @@
-//! What threads have done: for how long they ran where, and what they retired.
+//! What threads have done: for how long they ran where, and what was counted of them.
 
+use evenkeel_linux::host::Increment;
 use evenkeel_linux::sample::MAX_TYPES;
 use evenkeel_model::{CoreId, Ns, ThreadId};
 use evenkeel_sched::Span;
@@ -45,24 +46,23 @@ impl<O: Orders> Driver<O> {
             *(if big { &mut self.figures.big } else { &mut self.figures.little }) += time;
             let thread = &mut self.threads[id.index()];
             thread.on_type[on.min(MAX_TYPES - 1)] += time;
-            // What it retired on the other type before it came here is not told.
-            let instructions =
-                thread.measured.retired.take().filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
-            let speedup = thread.measured.speedup;
-            self.sched.ran(self.now, id, core, &Span { time, instructions, speedup, ..Span::default() });
+            // What was counted on the other type before it came here is not told.
+            let span = Increment::span(thread.measured.increment.take(), on);
+            let span = Span { time, speedup: thread.measured.speedup, ..span };
+            self.sched.ran(self.now, id, core, &span);
             protocol::collect(self);
         }
     }
 
-    /// What threads have retired, where that is counted: the scheduler is told with what they run next.
+    /// What has been counted of threads, if anything is: the scheduler is told with what they run next.
     pub(super) fn measure(&mut self) {
-        if !self.speedups.measured() {
+        if !self.counting.counts() {
             return;
         }
         let types = self.sched.state().machine.core_types.len();
         for id in self.by_tid.values() {
             let thread = &mut self.threads[id.index()];
-            thread.measured = self.speedups.measure(thread.tid, &mut thread.rates, &thread.on_type, types);
+            thread.measured = self.counting.measure(thread.tid, &mut thread.rates, &thread.on_type, types);
         }
     }
 }

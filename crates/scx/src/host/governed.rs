@@ -12,7 +12,7 @@ impl<O: Orders> Driver<O> {
         for (place, whole) in self.speeds.whole().iter().enumerate() {
             let core = CoreId(place as u16);
             let used = s.usage(core, None) * whole / s.capacity(core).max(1);
-            if std::mem::replace(&mut self.cores[place].told, used) != used {
+            if self.cores[place].told.replace(used) != Some(used) {
                 self.orders.perform(self.cpus[place], used);
                 self.figures.frequencies = self.figures.frequencies.map(|times| times + 1);
             }

@@ -8,8 +8,8 @@ use evenkeel_sched::NewThread;
 use evenkeel_sched::protocol;
 
 use super::{Driver, Location, Orders};
+use crate::counting::Measured;
 use crate::event::{Described, Event};
-use crate::speedups::Measured;
 
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
@@ -36,7 +36,7 @@ pub(super) struct Thread {
     /// What it has run, by core type.
     pub(super) on_type: [Ns; MAX_TYPES],
     pub(super) rates: Rates,
-    /// Instructions not yet reported, by core type, and the speedup that they show.
+    /// What was counted and is not yet reported, and the speedup that it shows.
     pub(super) measured: Measured,
 }
 
@@ -52,7 +52,7 @@ impl<O: Orders> Driver<O> {
             clamp: Clamp::default(),
         });
         let types = self.sched.state().machine.core_types.len();
-        let (rates, measured) = self.speedups.begin(event.tid, types);
+        let (rates, measured) = self.counting.begin(event.tid, types);
         let thread = Thread {
             tid: event.tid,
             process: described.process,
@@ -98,7 +98,7 @@ impl<O: Orders> Driver<O> {
             self.gone.add(self.thread_now(id, self.now));
         }
         self.by_tid.remove(&tid);
-        self.speedups.gone(tid);
+        self.counting.gone(tid);
         self.elsewhere.retain(|(_, thread)| *thread != id);
         self.rescued.retain(|(_, thread)| *thread != id);
         self.programs.end(process);
@@ -114,7 +114,9 @@ impl<O: Orders> Driver<O> {
         }
         self.by_tid.insert(tid, id);
         self.threads[id.index()].tid = tid;
-        self.speedups.gone(before);
+        self.counting.gone(before);
+        // It is counted anew.
+        self.threads[id.index()].rates = self.threads[id.index()].rates.learnt();
         // What it was told under its old number has not reached it.
         for stop in self.stops.iter_mut().filter(|stop| stop.left.contains(&id)) {
             stop.ordered = false;

@@ -6,7 +6,7 @@ use evenkeel_model::{Ns, ThreadId};
 use evenkeel_sched::ThreadKind;
 
 use super::{Driver, Location, Orders};
-use crate::speedups::Learnt;
+use crate::counting::Learnt;
 
 impl<O: Orders> Driver<O> {
     /// The threads that live, in order of their numbers.

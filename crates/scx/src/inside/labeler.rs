@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 
 use evenkeel_linux::event::Tid;
-use evenkeel_linux::host::{Name, Rates, ThreadCounters, kind};
+use evenkeel_linux::host::{Increment, Name, Rates, Source, kind};
 use evenkeel_linux::monitor::{State, ThreadNow};
 use evenkeel_model::{Clamp, Class, CoreId, CoreSet, CoreTypeId, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::{Culprit, Group, Standing};
 use evenkeel_sched::{Governor, NewThread, Scheduler, Setup, Span, ThreadKind, Wait, Why};
 
+use crate::counting::{Counting, Learnt, Measured};
 use crate::event::Described;
 use crate::programs::Programs;
-use crate::speedups::{Learnt, Measured, Speedups};
 
 /// What the kernel's part has counted of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(crate) struct Labeler {
     /// Whether the policy decides by stops of a world, which last less than a period, and whether a thread came that serves one.
     stops: bool,
     serves: bool,
-    pub(super) speedups: Speedups,
+    pub(super) counting: Counting,
 }
 
 struct Known {
@@ -85,13 +85,13 @@ impl Labeler {
             stops: policy.description().knobs.iter().any(|knob| knob.name == "gc") && policy.word("gc") == "auto",
             serves: false,
             labels: ["refresh", "standing", "admit"].iter().any(|hook| overrides.contains(hook)),
-            speedups: Speedups::default(),
+            counting: Counting::default(),
         }
     }
 
-    /// Counts threads' instructions from now on, if that changes what the policy does.
-    pub(crate) fn count_by(&mut self, counters: ThreadCounters) {
-        self.speedups = Speedups::by(counters, &self.sched);
+    /// Counts by this source from now on what the policy reads of threads, if it reads anything.
+    pub(crate) fn count_by(&mut self, source: Box<dyn Source>) {
+        self.counting = Counting::by(source, &self.sched);
     }
 
     /// What is not counted, and why.
@@ -100,7 +100,7 @@ impl Labeler {
             "Inside the kernel gc=auto is decided once a period, and most stops of a virtual machine are shorter: `--path daemon` decides at once."
                 .to_owned()
         });
-        let missing: Vec<String> = self.speedups.missing().into_iter().chain(late).collect();
+        let missing: Vec<String> = self.counting.missing().into_iter().chain(late).collect();
         (!missing.is_empty()).then(|| missing.join(" "))
     }
 
@@ -113,9 +113,9 @@ impl Labeler {
         self.sched.culprit()
     }
 
-    /// The time from one refresh to the next; `None` if the policy does nothing then, and no speedups are measured.
+    /// The time from one refresh to the next; `None` if the policy does nothing then, and no thread is measured.
     pub(crate) fn period(&self) -> Option<Ns> {
-        self.sched.period().filter(|_| self.labels).or_else(|| self.speedups.period())
+        self.sched.period().filter(|_| self.labels).or_else(|| self.counting.period())
     }
 
     /// How many threads there are, and were.
@@ -173,7 +173,7 @@ impl Labeler {
         });
         self.threads += 1;
         self.serves |= kind(&described.name) == ThreadKind::Service;
-        let (rates, _) = self.speedups.begin(tid, self.sched.state().machine.core_types.len());
+        let (rates, _) = self.counting.begin(tid, self.sched.state().machine.core_types.len());
         let known = Known {
             id,
             tid,
@@ -192,7 +192,7 @@ impl Labeler {
     pub(crate) fn end(&mut self, slot: u32, seen: &Seen, now: Ns) {
         self.see(slot, seen, now);
         if let Some(known) = self.by_slot.remove(&slot) {
-            self.speedups.gone(known.tid);
+            self.counting.gone(known.tid);
             self.sched.exited(now, known.id);
             self.take_actions();
             self.sched.forget(known.id);
@@ -213,7 +213,7 @@ impl Labeler {
     /// What a thread has done until now.
     pub(crate) fn see(&mut self, slot: u32, seen: &Seen, now: Ns) {
         let Some(known) = self.by_slot.get_mut(&slot) else { return };
-        if !self.labels && !self.speedups.measured() {
+        if !self.labels && !self.counting.counts() {
             return;
         }
         // Many threads get their names only after they have started.
@@ -235,15 +235,15 @@ impl Labeler {
             known.runnable = true;
         }
         let at = CoreId(seen.core);
-        let Measured { retired, speedup } = self.measure(slot, seen);
+        let Measured { increment, speedup } = self.measure(slot, seen);
         let mut waited = seen.waited.since(old.waited);
         for (on, (time, before)) in seen.on_type.iter().zip(old.on_type).enumerate() {
             let time = time.since(before);
             if time > Ns::ZERO
                 && let Some(core) = self.sched.state().machine.core_of(CoreTypeId(on as u8), Some(at))
             {
-                let instructions = retired.filter(|(retired_on, _)| *retired_on == on).map(|(_, new)| new);
-                self.sched.ran(now, id, core, &Span { time, waited, instructions, speedup, ..Span::default() });
+                let span = Span { time, waited, speedup, ..Increment::span(increment, on) };
+                self.sched.ran(now, id, core, &span);
                 waited = Ns::ZERO;
             }
         }
@@ -263,12 +263,12 @@ impl Labeler {
         self.take_actions();
     }
 
-    /// What a thread has retired, with what it ran since the kernel's part last counted.
+    /// What has been counted of a thread, with what it ran since the kernel's part last counted.
     fn measure(&mut self, slot: u32, seen: &Seen) -> Measured {
         let ran = self.ran(seen);
         let Some(known) = self.by_slot.get_mut(&slot) else { return Measured::default() };
         let types = self.sched.state().machine.core_types.len();
-        self.speedups.measure(known.tid, &mut known.rates, &ran, types)
+        self.counting.measure(known.tid, &mut known.rates, &ran, types)
     }
 
     /// How long a thread has run on each core type, until now.
@@ -327,7 +327,7 @@ mod tests {
     use evenkeel_model::machines;
     use evenkeel_sched::policy::Label;
 
-    use crate::speedups::Pmu;
+    use crate::counting::Pmu;
 
     use super::*;
 
@@ -351,17 +351,17 @@ mod tests {
     #[test]
     fn what_was_measured_is_handed_to_the_policy_that_comes_next() {
         let (mut before, pmu) = (labeler("colab"), Pmu::default());
-        before.count_by(pmu.counters());
+        before.count_by(pmu.source());
         begin(&mut before, 1..3);
         for (retired, big, little) in [(0, 0, 0), (40, 10, 0), (50, 10, 10)] {
-            pmu.set(retired);
+            pmu.set(1, retired);
             before.see(1, &ran(big, little, 0), Ns::from_ms(big + little));
         }
         let mut after = labeler("colab");
-        after.count_by(pmu.counters());
-        after.speedups.remember(before.learnt());
+        after.count_by(pmu.source());
+        after.counting.remember(before.learnt());
         begin(&mut after, 1..3);
-        after.speedups.forget();
+        after.counting.forget();
         (1..3).for_each(|slot| after.see(slot, &ran(1, 0, 0), Ns::from_ms(30)));
         assert_eq!([1, 2].map(|slot| after.thread(slot, &ran(1, 0, 0), &CPUS).unwrap().speedup), [Some(4.0), None]);
     }
@@ -404,14 +404,14 @@ mod tests {
     #[test]
     fn where_instructions_are_counted_speedups_are_measured() {
         let (mut labeler, pmu) = (labeler("colab"), Pmu::default());
-        labeler.count_by(pmu.counters());
+        labeler.count_by(pmu.source());
         begin(&mut labeler, 1..2);
         let mut speedup = |big: u64, little: u64, uncounted: u64| {
             // On the core where it ran last.
             let mut seen = ran(big, little, 0);
             (seen.core, seen.uncounted) = (if little > 0 { 3 } else { 0 }, Ns::from_ms(uncounted));
             let on = |time: u64, counted: bool| Ns::from_ms(time + if counted { uncounted } else { 0 }).0;
-            pmu.set(4 * on(big, little == 0) + on(little, little > 0));
+            pmu.set(1, 4 * on(big, little == 0) + on(little, little > 0));
             labeler.see(1, &seen, Ns::from_ms(big + little + uncounted));
             labeler.refresh(Ns::from_ms(big + little + uncounted));
             labeler.labels(1).map(|labels| labels.speedup)
@@ -421,6 +421,27 @@ mod tests {
         assert_eq!(speedup(25, 10, 0), None, "on both: how much of it on which is not known");
         assert_eq!(speedup(25, 28, 2), Some(4 * 1024));
         assert_eq!(labeler.missing(), None);
+    }
+
+    /// What the kernel's part of bias scheduling goes by: how far stalls dominate each thread.
+    #[test]
+    fn where_stalls_are_counted_they_are_said() {
+        let (mut labeler, pmu) = (labeler("bias"), Pmu::default());
+        labeler.count_by(pmu.source());
+        begin(&mut labeler, 1..4);
+        let mut dominance = |period: u64| {
+            for (slot, stalls) in [(1, [260, 5]), (2, [13, 1]), (3, [0, 20])] {
+                pmu.add(slot, 40_000_000, stalls);
+                labeler.see(slot, &ran(40 * period, 0, 0), Ns::from_ms(40 * period));
+            }
+            labeler.refresh(Ns::from_ms(40 * period));
+            [1, 2, 3].map(|slot| labeler.labels(slot).map(|labels| labels.standing.dominance))
+        };
+        assert_eq!(dominance(1), [Some(None); 3], "nothing to compare with");
+        let about = |dominance: f64| Some(Some((dominance * f64::from(1 << 20)).floor() / f64::from(1 << 20)));
+        assert_eq!(dominance(2), [2.0, 0.1, 2.0].map(about));
+        assert_eq!(dominance(3), [None; 3], "nothing has changed");
+        assert_eq!((labeler.period(), labeler.missing()), (Some(Ns::from_ms(40)), None));
     }
 
     /// What may be late is said where it matters.

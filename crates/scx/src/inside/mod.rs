@@ -7,18 +7,19 @@ mod part;
 
 use std::os::fd::AsFd;
 
-use evenkeel_linux::host::ThreadCounters;
+use evenkeel_linux::host::Perf;
 use evenkeel_linux::monitor::ThreadNow;
+use evenkeel_linux::sample::PairWaits;
 use evenkeel_linux::{clock, wait};
 use evenkeel_model::Ns;
 
 use crate::allowance::Allowance;
+use crate::counting::Learnt;
 use crate::event::What;
 use crate::host::Figures;
 use crate::moments::Gone;
 use crate::session::{POLL, Plan, Turn, come_first};
 use crate::speed::Speeds;
-use crate::speedups::Learnt;
 use crate::{Ended, Error};
 use labeler::Labeler;
 use part::Part;
@@ -46,14 +47,14 @@ pub(crate) struct Inside {
 impl Inside {
     /// Takes the machine over.
     pub(crate) fn start(plan: &Plan, learnt: Learnt) -> Result<Self, Error> {
-        let Plan { machine, cpus, policy, partial, bounds, timeline, .. } = plan;
+        let Plan { machine, cpus, policy, timeline, .. } = plan;
         let speeds = Speeds::of(cpus);
         let mut labeler = Labeler::new(machine.clone(), policy, speeds.governor());
-        labeler.count_by(ThreadCounters::of_this_machine());
-        labeler.speedups.remember(learnt);
+        labeler.count_by(Box::new(Perf::of_this_machine()));
+        labeler.counting.remember(learnt);
         let described = describe::described(labeler.state(), cpus, policy);
         let reads_usage = policy.description().in_kernel.is_some_and(|policy| policy.reads_usage);
-        let mut part = Part::of(&described, reads_usage, labeler.culprit(), &speeds, cpus, bounds, *partial)?;
+        let mut part = Part::of(&described, reads_usage, labeler.culprit(), &speeds, plan)?;
         come_first(machine, cpus)?;
         part.take_over()?;
         let now = clock::clock();
@@ -64,7 +65,7 @@ impl Inside {
             inside.gone.keep();
         }
         inside.hear();
-        inside.labeler.speedups.forget();
+        inside.labeler.counting.forget();
         Ok(inside)
     }
 
@@ -172,6 +173,10 @@ impl Turn for Inside {
 
     fn gone(&mut self) -> Vec<ThreadNow> {
         self.gone.take()
+    }
+
+    fn pairs(&self) -> Vec<PairWaits> {
+        self.part.pairs()
     }
 
     fn learnt(&self) -> Learnt {

@@ -5,17 +5,19 @@ use std::sync::atomic::Ordering;
 
 use evenkeel_linux::clock;
 use evenkeel_linux::event::Tid;
+use evenkeel_linux::sample::PairWaits;
 use evenkeel_model::Ns;
 use evenkeel_sched::policy::Culprit;
-use libbpf_rs::{Link, MapMut};
+use libbpf_rs::{Link, MapCore, MapFlags, MapMut};
 
 use super::labeler::{Labels, Seen, TYPES, number};
+use crate::Error;
 use crate::host::Figures;
 use crate::loading::{self, Loaded, Memory, Skeleton, long, word};
+use crate::session::Plan;
 use crate::skeleton::inside::types::{self, thread};
 use crate::skeleton::inside::{InsideSkel, InsideSkelBuilder};
 use crate::speed::Speeds;
-use crate::{Bounds, Error};
 
 /// `enum run`: it has a core.
 const RUNNING: u32 = 2;
@@ -53,31 +55,33 @@ impl Part {
         reads_usage: bool,
         culprit: Culprit,
         speeds: &Speeds,
-        cpus: &[u16],
-        bounds: &Bounds,
-        partial: bool,
+        plan: &Plan,
     ) -> Result<Self, Error> {
         Self::load(InsideSkelBuilder::default(), |open| {
             let places = open.maps.rodata_data.as_deref().map_or(0, |settings| settings.core_of_cpu.len());
             loading::room(places)?;
             if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
-                settings.gone_after = bounds.gone.0;
+                settings.gone_after = plan.bounds.gone.0;
                 settings.decider = std::process::id();
                 settings.machine = *machine;
                 settings.blames_waker = culprit == Culprit::Waker;
-                settings.partial = partial;
+                settings.partial = plan.partial;
+                settings.notes_pairs = plan.timeline;
                 settings.governed = !speeds.whole().is_empty();
                 settings.reads_usage = reads_usage || settings.governed;
                 for (place, whole) in settings.whole.iter_mut().zip(speeds.whole()) {
                     *place = *whole;
                 }
-                for (core, cpu) in cpus.iter().enumerate() {
+                for (core, cpu) in plan.cpus.iter().enumerate() {
                     if let Some(place) = settings.core_of_cpu.get_mut(usize::from(*cpu)) {
                         *place = core as u16 + 1;
                     }
                 }
             }
-            open.struct_ops.evenkeel_mut().flags |= loading::flags(partial);
+            if !plan.timeline {
+                open.maps.pairs.set_max_entries(1).map_err(loading::refused)?;
+            }
+            open.struct_ops.evenkeel_mut().flags |= loading::flags(plan.partial);
             Ok(())
         })
     }
@@ -101,6 +105,14 @@ impl Part {
             contended: get(&mut thread.contended),
             blame: get(&mut thread.blame),
         })
+    }
+
+    /// Which thread has waited for which, of the pairs that are not forgotten.
+    pub(super) fn pairs(&self) -> Vec<PairWaits> {
+        let map = &self.skeleton.maps.pairs;
+        // While it is read pairs come and go: with room for these, too, one batch has all.
+        let all = map.lookup_batch(2 * map.max_entries(), MapFlags::ANY, MapFlags::ANY);
+        all.into_iter().flatten().filter_map(|(key, value)| PairWaits::read(&key, &value)).collect()
     }
 
     /// Writes what the policy thinks of the thread in a slot.

@@ -1,4 +1,6 @@
-//! Who is to blame for waits (`bpf/inside/blame.h`): in the kernel as in the scheduler core, whoever wakes whom when.
+//! Who is to blame for waits, and for whose (`bpf/inside/blame.h`): in the kernel as in the scheduler core, whoever wakes whom when.
+
+use std::collections::BTreeMap;
 
 use evenkeel_model::{Clamp, Class, CoreId, Ns, ProgramId, ThreadId, ThreadKind, machines};
 use evenkeel_sched::{NewThread, Scheduler, Setup};
@@ -31,15 +33,22 @@ fn compare(library: &Library, policy: &str, waits: &[(u64, u32, Option<u32>, u64
     if policy.ends_with("waker") {
         library.blame_waker();
     }
-    let mut now = 1000;
+    let (mut now, mut pairs) = (1000, BTreeMap::new());
     for (after, waiter, by, waited) in waits {
         now += after;
         let (thread, by) = (threads[*waiter as usize], by.filter(|by| by != waiter).map(|by| threads[by as usize]));
+        for (holder, time) in sched.holders(Ns(now), by, Ns(*waited)) {
+            *pairs.entry((thread, holder)).or_default() += time.0;
+        }
         sched.released(Ns(now), thread, by, Ns(*waited));
         library.released(slot(thread), by.map_or(0, slot), *waited, now);
     }
-    for thread in threads {
-        prop_assert_eq!(library.thread(slot(thread)).blame, sched.state().thread(thread).blame.0);
+    for thread in &threads {
+        prop_assert_eq!(library.thread(slot(*thread)).blame, sched.state().thread(*thread).blame.0);
+        for waiter in &threads {
+            let waited = pairs.get(&(*waiter, *thread)).copied().unwrap_or(0);
+            prop_assert_eq!(library.waited_for(slot(*waiter), slot(*thread)), waited);
+        }
     }
     Ok(())
 }

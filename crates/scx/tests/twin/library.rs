@@ -264,4 +264,10 @@ impl Library {
         // SAFETY: as above.
         unsafe { self.call::<extern "C" fn(u32, u32, u64, u64)>("twin_released")(slot, waker, waited, now) }
     }
+
+    /// For how long one of the first 31 slots waited for another of these.
+    pub fn waited_for(&self, slot: u32, waker: u32) -> u64 {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32, u32) -> u64>("twin_waited_for")(slot, waker) }
+    }
 }

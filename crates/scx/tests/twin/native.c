@@ -70,6 +70,16 @@ static struct own *own_at(__u32 slot)
 	return &owns[slot];
 }
 
+/* The kernel's part has a map for them. */
+#define notes_pairs true
+#define PAIRED 32
+static __u64 pair_waits[PAIRED][PAIRED];
+
+static void waited_for(__u32 slot, __u32 waker, __u64 waited)
+{
+	pair_waits[slot % PAIRED][waker % PAIRED] += waited;
+}
+
 #include "../inside/blame.h"
 
 struct machine machine;
@@ -117,6 +127,7 @@ void twin_begin(void)
 	__builtin_memset(searched, 0, sizeof(searched));
 	__builtin_memset(bound_elsewhere, 0, sizeof(bound_elsewhere));
 	__builtin_memset(owns, 0, sizeof(owns));
+	__builtin_memset(pair_waits, 0, sizeof(pair_waits));
 	blames_waker = false;
 }
 
@@ -215,4 +226,9 @@ void twin_blame_waker(void)
 void twin_released(__u32 slot, __u32 waker, __u64 waited, __u64 now)
 {
 	released(slot, waker, waited, now);
+}
+
+__u64 twin_waited_for(__u32 slot, __u32 waker)
+{
+	return pair_waits[slot % PAIRED][waker % PAIRED];
 }

@@ -123,7 +123,7 @@ fn pick(pick: Pick) -> u64 {
         Pick::Idle => return 0,
         Pick::Queued(thread) => (1, thread),
         Pick::Running(thread) => (2, thread),
-        Pick::Exchange(thread) => (3, thread),
+        Pick::Exchange { there, .. } => (3, there),
     };
     kind << 32 | u64::from(slot(thread))
 }
@@ -239,8 +239,8 @@ impl Policy for Twin {
         let kernel = self.library.balance(core.0.into());
         let chosen = self.inner.balance(s, core);
         // Bias scheduling has a history of who ran on a core; the kernel searches those that are there.
-        let exchanges = matches!(chosen, Pick::Exchange(_)) || kernel >> 32 == 3;
-        if self.setup.name() == "bias" && exchanges {
+        let exchanges = matches!(chosen, Pick::Exchange { .. }) || kernel >> 32 == 3;
+        if self.setup.description().name == "bias" && exchanges {
             return chosen;
         }
         self.compare(s, &format!("balance of {core:?} {chosen:?}"), pick(chosen), kernel);

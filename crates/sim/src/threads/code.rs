@@ -15,6 +15,18 @@ pub(crate) enum Instr {
         work: u64,
         spread: Spread,
     },
+    /// This thread's part of a loop that is split, of which all of its threads together do so much.
+    Split {
+        split: u32,
+        member: u32,
+        phase: u32,
+        work: u64,
+    },
+    /// That part is done.
+    Joined {
+        split: u32,
+        member: u32,
+    },
     Spin(u64),
     Lock(u32),
     Unlock(u32),
@@ -96,6 +108,8 @@ pub(crate) struct Code {
     /// Where the items of each list begin.
     pub lists: Vec<Vec<u32>>,
     pub events: Vec<String>,
+    /// How many threads share each loop that is split.
+    pub splits: Vec<u32>,
     pub timers: usize,
     pub runtimes: Vec<RuntimeCode>,
 }
@@ -111,6 +125,7 @@ pub(crate) struct Extent {
     pub semaphores: Range<usize>,
     pub lists: Range<usize>,
     pub events: Range<usize>,
+    pub splits: Range<usize>,
     pub timers: Range<usize>,
     pub runtimes: Range<usize>,
     /// Number of the program among those that draw from the run's seed.

@@ -121,7 +121,7 @@ impl<'a> Engine<'a> {
             judged: vec![Judgement::default(); if observer.watches() { code.threads.len() } else { 0 }],
             observer,
             sched,
-            objects: Objects::new(&code),
+            objects: Objects::new(&code, machine),
             threads: (0..code.threads.len()).map(new).collect(),
             runtimes: code.runtimes.iter().map(|runtime| Runtime::new(&code, runtime, options.seed)).collect(),
             cores: machine.cores.iter().map(|_| Core::default()).collect(),

@@ -25,6 +25,7 @@ pub(crate) struct Flatten<'a> {
     semaphores: u32,
     lists: u32,
     events: u32,
+    splits: u32,
     timers: u32,
     pub threads: u32,
     pub runtime: u32,
@@ -48,6 +49,7 @@ impl<'a> Flatten<'a> {
             semaphores: code.semaphores.len() as u32,
             lists: code.lists.len() as u32,
             events: code.events.len() as u32,
+            splits: code.splits.len() as u32,
             timers: code.timers as u32,
             threads: code.threads.len() as u32,
             runtime: code.runtimes.len() as u32,
@@ -66,6 +68,7 @@ impl<'a> Flatten<'a> {
             semaphores: range(self.semaphores, code.semaphores.len()),
             lists: range(self.lists, code.lists.len()),
             events: range(self.events, code.events.len()),
+            splits: range(self.splits, code.splits.len()),
             timers: range(self.timers, code.timers),
             runtimes: range(self.runtime, code.runtimes.len()),
             stream: self.program.stream.map_or(code.extents.len() as u64, u64::from),
@@ -114,6 +117,12 @@ impl<'a> Flatten<'a> {
                 let behaviour = &self.program.phases[phase.index()].behaviour;
                 let work = self.instructions(behaviour, work);
                 Instr::Compute { phase: self.phases[phase.index()], work, spread }
+            }
+            Op::Split { split, member, phase, work } => {
+                let work = self.instructions(&self.program.phases[phase.index()].behaviour, work);
+                let split = self.splits + split.0;
+                code.instrs.push(Instr::Split { split, member, phase: self.phases[phase.index()], work });
+                Instr::Joined { split, member }
             }
             Op::Spin(span) => Instr::Spin(span.0),
             Op::Lock(lock) => Instr::Lock(self.locks + lock.0),

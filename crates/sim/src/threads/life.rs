@@ -1,7 +1,7 @@
 //! The life of threads: they start, become ready, wait, give way and exit, and programs end with them. Each step is
 //! reported to the scheduler and to the observer.
 
-use evenkeel_model::{ClusterId, CoreId, Ns, ProgramId, ThreadId};
+use evenkeel_model::{Clamp, Class, ClusterId, CoreId, CoreSet, Ns, ProgramId, ThreadId};
 use evenkeel_sched::{NewThread, Wait, Why, protocol};
 use evenkeel_workload::program::Start;
 
@@ -249,7 +249,11 @@ impl Engine<'_> {
         let tasking = &self.workload.programs[self.threads[thread.index()].program].tasking;
         let stays = params.cpus.is_none() && tasking.is_some();
         let on = if stays { &self.code.threads[thread.index()].sched } else { params };
-        let (class, cores, clamp) = (params.class, cores_of(self.machine, on), params.clamp);
+        self.give_params(core, thread, params.class, cores_of(self.machine, on), params.clamp);
+    }
+
+    /// From now on a thread that runs on that core has these parameters.
+    pub(crate) fn give_params(&mut self, core: CoreId, thread: ThreadId, class: Class, cores: CoreSet, clamp: Clamp) {
         self.settle(core);
         self.threads[thread.index()].own = cores;
         self.sched.set_params(self.now, thread, class, cores, clamp);

@@ -21,6 +21,7 @@ pub(crate) fn lower(workload: &Workload, machine: &Machine, calibrate: Calibrate
         code.conditions.extend(program.conditions.iter().cloned());
         code.semaphores.extend(program.semaphores.iter().map(|one| (one.name.clone(), one.count)));
         code.events.extend(program.events.iter().cloned());
+        code.splits.extend(&program.splits);
         code.timers += program.timers.len();
         flatten.lists(&mut code);
         for (position, thread) in program.threads.iter().enumerate() {

@@ -26,6 +26,7 @@ mod report;
 mod run;
 mod shared;
 mod speeds;
+mod split;
 mod spread;
 mod step;
 mod tasking;

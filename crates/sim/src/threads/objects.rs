@@ -4,9 +4,10 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_model::{CoreId, Ns, ThreadId};
+use evenkeel_model::{CoreId, Machine, Ns, ThreadId};
 
 use crate::threads::code::{Code, Extent};
+use crate::threads::split::Split;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lock {
@@ -69,12 +70,13 @@ pub(crate) struct Objects {
     /// How many items of each list are taken.
     pub lists: Vec<usize>,
     pub events: Vec<VecDeque<ThreadId>>,
+    pub splits: Vec<Split>,
     /// The latest expiry of each timer, once it was used.
     pub timers: Vec<Option<Ns>>,
 }
 
 impl Objects {
-    pub(crate) fn new(code: &Code) -> Self {
+    pub(crate) fn new(code: &Code, machine: &Machine) -> Self {
         let barrier = |(_, parties): &(String, u32)| Barrier {
             parties: *parties as usize,
             waiters: VecDeque::new(),
@@ -101,6 +103,7 @@ impl Objects {
             semaphores: code.semaphores.iter().map(semaphore).collect(),
             lists: vec![0; code.lists.len()],
             events: code.events.iter().map(|_| VecDeque::new()).collect(),
+            splits: code.splits.iter().map(|threads| Split::new(machine, *threads as usize)).collect(),
             timers: vec![None; code.timers],
         }
     }
@@ -125,6 +128,7 @@ impl Objects {
         }
         self.lists[of.lists.clone()].fill(0);
         self.events[of.events.clone()].iter_mut().for_each(VecDeque::clear);
+        self.splits[of.splits.clone()].iter_mut().for_each(Split::forget);
         self.timers[of.timers.clone()].fill(None);
     }
 }

@@ -30,6 +30,15 @@ impl Engine<'_> {
                         return Ok(());
                     }
                 }
+                Instr::Split { split, member, phase, work } => {
+                    let part = self.begin_part(core, thread, split, member, work);
+                    let t = &mut self.threads[thread.index()];
+                    (t.phase, t.remaining) = (phase, part);
+                    if part > 0 {
+                        return Ok(());
+                    }
+                }
+                Instr::Joined { split, member } => self.objects.splits[split as usize].end(member, self.now),
                 Instr::Spin(span) => {
                     t.phase = SPIN;
                     t.remaining = span;
@@ -106,9 +115,14 @@ impl Engine<'_> {
     /// Before a thread waits it may stay on its core for a while and look again and again, if its program does so.
     fn poll(&mut self, thread: ThreadId, on: On) -> bool {
         let t = &mut self.threads[thread.index()];
-        let spin = self.workload.programs[t.program].spin;
+        let program = &self.workload.programs[t.program];
+        let spin = match on {
+            On::Lock(_) => program.spin,
+            On::Barrier(_) => program.barrier_spin.unwrap_or(program.spin),
+            _ => Ns::ZERO,
+        };
         // What a rehearsal writes down is work.
-        let polls = matches!(on, On::Lock(_) | On::Barrier(_)) && spin > Ns::ZERO && self.score.is_none();
+        let polls = spin > Ns::ZERO && self.score.is_none();
         if polls {
             (t.polls, t.phase, t.remaining) = (Some(on), SPIN, spin.0);
         }

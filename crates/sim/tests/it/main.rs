@@ -13,6 +13,7 @@ mod oracle;
 mod policies;
 mod semantics;
 mod siblings;
+mod split;
 mod steering;
 mod tasks;
 mod waiting;

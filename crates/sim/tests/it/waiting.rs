@@ -30,17 +30,19 @@ fn a_lock_that_changes_cores_is_fetched_and_waiting_enters_the_kernel() {
 
 #[test]
 fn a_thread_that_polls_keeps_its_core_until_it_has_waited_for_long() {
-    let busy = |spin: u64| {
+    let busy_at = |spin: u64, barrier_spin: Option<u64>| {
         let section = |before| vec![compute(before), Op::Lock(LockId(0)), compute(4), Op::Unlock(LockId(0))];
         let mut p = program("p", vec![thread("a", section(0)), thread("b", section(1))]);
         p.locks.push("m".into());
         p.spin = Ns::from_ms(spin);
+        p.barrier_spin = barrier_spin.map(Ns::from_ms);
         let outcome = on(&machine(0, 2), p);
         assert_eq!(exits(&outcome), [4, 8]);
         outcome.cores.iter().map(|core| core.busy).fold(Ns::ZERO, |sum, busy| sum + busy)
     };
     // Four and five of work; the second waits for three.
-    assert_eq!([0, 2, 10].map(busy), [9, 11, 12].map(Ns::from_ms));
+    assert_eq!([0, 2, 10].map(|spin| busy_at(spin, None)), [9, 11, 12].map(Ns::from_ms));
+    assert_eq!(busy_at(0, Some(10)), Ns::from_ms(9), "it is no barrier");
 }
 
 /// The first one arrives after 2 ms and waits for three.
@@ -60,6 +62,14 @@ fn a_thread_that_polls_at_a_barrier_keeps_its_core_busy_and_awake() {
     assert_eq!([&none, &short, &long].map(|outcome| outcome.makespan), [Ns::from_ms(6); 3]);
     assert_eq!([&none, &short, &long].map(busy), [9, 11, 12].map(Ns::from_ms));
     assert!(none.energy < short.energy && short.energy < long.energy, "a busy core uses more");
+    let at_barriers = |spin: u64, at_barriers: u64| {
+        let ops = |ms| vec![compute(ms), Op::Barrier(BarrierId(0)), compute(1)];
+        let mut p = program("p", vec![thread("a", ops(2)), thread("b", ops(5))]);
+        p.barriers.push(Barrier { name: "b".into(), parties: 2 });
+        (p.spin, p.barrier_spin) = (Ns::from_ms(spin), Some(Ns::from_ms(at_barriers)));
+        busy(&on(&machine(0, 2), p))
+    };
+    assert_eq!([at_barriers(0, 2), at_barriers(10, 0)], [11, 9].map(Ns::from_ms), "at barriers their own time counts");
     // Where a core that idles takes 1 ms to wake up, one that polls for long enough does not.
     assert_eq!([0, 2, 10].map(|spin| exits(&meet(spin, 1))), [[7, 6], [7, 6], [6, 6]]);
 }

@@ -38,6 +38,11 @@ fn table() -> (tempfile::TempDir, PathBuf) {
     (folder, table)
 }
 
+/// The journal beside a table.
+fn journal(table: &Path) -> PathBuf {
+    table.with_extension("parquet.journal")
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -106,7 +111,7 @@ fn a_merge_takes_no_other_table_away_and_none_that_is_at_work() {
     let error = merge(std::slice::from_ref(&one), &other, Merging::default()).unwrap_err();
     assert!(matches!(error, Error::Lost { runs: 1.., .. }), "{error}");
     assert!(fs::read(&other).unwrap() == before);
-    let journal = evenkeel_sweep::journal(&other);
+    let journal = journal(&other);
     fs::write(&journal, "\"fresh\"\n").unwrap();
     let link = folder.path().join("link.parquet");
     std::os::unix::fs::symlink(&other, &link).unwrap();
@@ -130,12 +135,16 @@ fn a_merge_takes_no_part_that_is_not_at_its_end() {
     let (folder, path) = table();
     let part = folder.path().join("part.parquet");
     run(&grid(SMALL), &Request::into(&part));
-    let journal = evenkeel_sweep::journal(&part);
+    let journal = journal(&part);
     fs::write(&journal, "\"fresh\"\n").unwrap();
     let incomplete = Merging { incomplete: true, drop: true };
-    let error = merge(std::slice::from_ref(&part), &path, incomplete).unwrap_err().to_string();
-    assert!(error.contains("part.parquet.journal: it is of a part that is not at its end"), "{error}");
-    assert_eq!(names(folder.path()), ["part.parquet", "part.parquet.journal"]);
+    let link = folder.path().join("link.parquet");
+    std::os::unix::fs::symlink("part.parquet", &link).unwrap();
+    for part in [&part, &link] {
+        let error = merge(std::slice::from_ref(part), &path, incomplete).unwrap_err().to_string();
+        assert!(error.contains("part.parquet.journal: it is of a part that is not at its end"), "{error}");
+    }
+    assert_eq!(names(folder.path()), ["link.parquet", "part.parquet", "part.parquet.journal"]);
     // A sweep that has not done anything yet has changed nothing, either.
     fs::write(&journal, "").unwrap();
     assert_eq!(merge(std::slice::from_ref(&part), &path, Merging::default()).unwrap(), 8);
@@ -222,7 +231,7 @@ fn a_journal_that_was_edited_is_not_believed() {
     let (_folder, path) = table();
     let (grid, request) = (grid(GRID), Request::into(&path));
     let done = stopped_after(9, &grid, &request);
-    let journal = evenkeel_sweep::journal(&path);
+    let journal = journal(&path);
     let text = fs::read_to_string(&journal).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
     let edited = lines[2].replace("\"energy_j\":", "\"energy_j\":1");
@@ -437,13 +446,30 @@ fn what_was_begun_anew_goes_on_without_the_old_table() {
 }
 
 #[test]
+fn what_was_begun_by_one_name_goes_on_by_another() {
+    let (folder, path) = table();
+    let grid = grid(GRID);
+    for (link, to) in [("link", "next"), ("next", "out.parquet")] {
+        std::os::unix::fs::symlink(to, folder.path().join(link)).unwrap();
+    }
+    let link = Request::into(folder.path().join("link"));
+    run(&grid, &Request::into(&path));
+    for other in [path, folder.path().join("next")] {
+        let done = stopped_after(50, &grid, &Request { fresh: true, ..Request::into(other) });
+        assert_eq!(evenkeel_sweep::already(&grid, &link, evenkeel_sim::MAX_EVENTS).unwrap(), done);
+        assert_eq!(run(&grid, &link).computed, RUNS - done, "the table does not count");
+        assert_eq!(names(folder.path()), ["link", "next", "out.parquet"]);
+    }
+}
+
+#[test]
 fn a_table_that_does_not_count_loses_nothing_unasked() {
     let (_folder, path) = table();
     let request = Request::into(&path);
     run(&grid(SMALL), &request);
     let before = fs::read(&path).unwrap();
     // One that was begun anew, and ended before its first run.
-    fs::write(evenkeel_sweep::journal(&path), "\"fresh\"\n").unwrap();
+    fs::write(journal(&path), "\"fresh\"\n").unwrap();
     let other = grid(&SMALL.replace("2B2S", "4B4S"));
     let swept = sweep(&other, &request, &Control::default()).unwrap_err();
     let already = evenkeel_sweep::already(&other, &request, evenkeel_sim::MAX_EVENTS).unwrap_err();

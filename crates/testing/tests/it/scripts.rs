@@ -232,6 +232,25 @@ fn a_dry_run_of_the_tests_runs_none() {
 }
 
 #[test]
+fn lints_beside_the_tests_look_for_no_job_server() {
+    let checkout = checkout(&["Makefile"]);
+    let programs = Programs::none();
+    programs.add("tally", "exec cat");
+    for stub in ["cargo", "python", "setup", "sleep"] {
+        programs.add(stub, "");
+    }
+    fs::create_dir(checkout.path().join("scripts")).unwrap();
+    for script in ["python", "setup", "tally"] {
+        symlink(programs.path(script), checkout.path().join("scripts").join(script)).unwrap();
+    }
+    let mut make = programs.before_others("make");
+    make.args(["-j2", "test", "--directory"]).arg(checkout.path()).env("HOME", checkout.path());
+    let (code, text) = said(&make.env_remove("MAKEFLAGS").env_remove("CARGO_TARGET_DIR").output().unwrap());
+    assert!(code == Some(0) && text.contains("== make lint\ncargo fmt --all --check\n"), "{text}");
+    assert!(!text.contains("jobserver"), "{text}");
+}
+
+#[test]
 fn processes_end_that_are_in_a_namespace_of_this_boot() {
     let checkout = checkout(&["scripts/fresh", "scripts/debian.bash"]);
     let programs = Programs::none();

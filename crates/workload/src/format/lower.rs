@@ -34,9 +34,9 @@ pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Res
     let mut program = Program { name: text.name.clone(), memory: text.memory, ..Program::default() };
     program.phases = text.phases.iter().map(|(name, phase)| phase_of(name, phase)).collect::<Result<_, _>>()?;
 
-    if let Some(spin) = &text.spin {
-        program.spin = amount::time(spin.get_ref()).map_err(|why| Fault::new(spin.span(), why))?;
-    }
+    let time = |text: &Spanned<String>| amount::time(text.get_ref()).map_err(|why| Fault::new(text.span(), why));
+    program.spin = text.spin.as_ref().map(time).transpose()?.unwrap_or_default();
+    program.barrier_spin = text.barrier_spin.as_ref().map(time).transpose()?;
 
     let mut queues = Names::new("queue");
     for (name, capacity) in &text.queues {
@@ -82,6 +82,8 @@ pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Res
         iterations,
         instances: Default::default(),
         filled: program.queues,
+        split: Default::default(),
+        sharing: Vec::new(),
         groups: &groups,
         budget: super::ops::MOST_OPS,
         named: 0,
@@ -91,6 +93,7 @@ pub(crate) fn lower(text: &ProgramText, at: Range<usize>, n: Option<u32>) -> Res
     }
 
     program.queues = lowering.filled;
+    program.splits = lowering.sharing;
     program.locks = lowering.locks.names;
     program.conditions = lowering.conditions.names;
     program.events = lowering.events.names;
@@ -232,7 +235,8 @@ fn threads(
     for (i, weight) in weights.iter().enumerate() {
         let range = (before / total, (before + weight) / total);
         before += weight;
-        let mut member = Member::new(i as u32, group.count, range, sched.clone(), lowering.letters);
+        let member = Member::new(i as u32, group.count, range, sched.clone(), lowering.letters);
+        let mut member = member.skewed(text.skew.is_some());
         let mut ops = Vec::new();
         lowering.ops(&mut member, &text.body, &mut ops)?;
         let name = if group.count == 1 { group.name.clone() } else { format!("{}-{i}", group.name) };

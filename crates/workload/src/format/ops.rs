@@ -14,8 +14,8 @@ use super::names::Names;
 use super::text::{ModeText, Number, OpText, SetText, SpreadText};
 use crate::graph::count_named;
 use crate::program::{
-    BarrierId, ConditionId, EventId, LockId, Op, PhaseId, Queue, QueueId, RegionId, SchedParams, SemaphoreId, Spread,
-    Task, ThreadIndex, TimerId, TimerMode, Work,
+    BarrierId, ConditionId, EventId, LockId, Op, PhaseId, Queue, QueueId, RegionId, SchedParams, SemaphoreId, SplitId,
+    Spread, Task, ThreadIndex, TimerId, TimerMode, Work,
 };
 
 /// Operations of a program after unrolling, at most: a bound on what a file can hold.
@@ -41,6 +41,9 @@ pub(crate) struct Lowering<'a> {
     pub instances: BTreeMap<(u32, u64), QueueId>,
     /// The program's queues: those of the file, then one for each execution of a loop.
     pub filled: Vec<Queue>,
+    /// Loops that are split, by their place in the file, and how many threads share each.
+    pub split: BTreeMap<usize, SplitId>,
+    pub sharing: Vec<u32>,
     pub groups: &'a [Group],
     pub budget: usize,
     /// How many regions the tasks have named.
@@ -53,8 +56,9 @@ pub(crate) struct Member {
     count: u32,
     /// The letters that have a meaning where the reader is.
     letters: Letters,
-    /// The part of a `share` that is this thread's, from and to.
+    /// The part of a `share` that is this thread's, from and to, and whether that is by a skew.
     range: (f64, f64),
+    skewed: bool,
     /// The scheduling parameters of its group.
     sched: SchedParams,
     /// How often it has met each loop.
@@ -70,7 +74,23 @@ pub(crate) struct Member {
 impl Member {
     pub fn new(i: u32, count: u32, range: (f64, f64), sched: SchedParams, letters: Letters) -> Self {
         let letters = letters.in_group(i);
-        Self { i, count, letters, range, sched, met: BTreeMap::new(), turns: 0, round: None, uneven: None }
+        Self {
+            i,
+            count,
+            letters,
+            range,
+            skewed: false,
+            sched,
+            met: BTreeMap::new(),
+            turns: 0,
+            round: None,
+            uneven: None,
+        }
+    }
+
+    /// The same in a group with a skew, if that is so.
+    pub fn skewed(self, skewed: bool) -> Self {
+        Self { skewed, ..self }
     }
 
     /// This thread's part of a total. The parts of all threads sum up to the total.
@@ -120,7 +140,7 @@ impl Lowering<'_> {
             return Err(format!("not inside {outer}, which the threads run unequally often").into());
         }
         let op = match verb {
-            "compute" | "share" => self.compute(member, text)?,
+            "compute" | "share" => self.compute(member, text, spanned.span().start)?,
             "spin" => Op::Spin(amount::time(of(&text.spin))?),
             "sleep" => Op::Sleep { span: amount::time(of(&text.sleep))?, spread: spread(text.spread)? },
             "lock" => {
@@ -198,7 +218,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn compute(&self, member: &Member, text: &OpText) -> Result<Op, String> {
+    fn compute(&mut self, member: &Member, text: &OpText, place: usize) -> Result<Op, String> {
         let phase =
             match text.phase.as_deref() {
                 Some(name) => self.phases.iter().position(|known| *known == name).ok_or_else(|| {
@@ -208,15 +228,37 @@ impl Lowering<'_> {
                 None => return Err(format!("expected `phase = \"...\"`, one of {}", self.phases.join(", "))),
             };
         let amount = amount::work(of(if text.share.is_some() { &text.share } else { &text.compute }))?;
+        let split = text.split == Some(true);
         let scaled = |amount: u64| {
             let total = tapered(amount, text.taper, member.round)?;
-            Ok::<_, String>(if text.share.is_some() { member.part(total) } else { total })
+            Ok::<_, String>(if text.share.is_some() && !split { member.part(total) } else { total })
         };
         let work = match amount {
             Work::Instructions(amount) => Work::Instructions(scaled(amount)?),
             Work::Time(span) => Work::Time(evenkeel_model::Ns(scaled(span.0)?)),
         };
-        Ok(Op::Compute { phase: PhaseId(phase as u32), work, spread: spread(text.spread)? })
+        let (phase, spread) = (PhaseId(phase as u32), spread(text.spread)?);
+        if split {
+            return self.split(member, spread, place).map(|split| Op::Split { split, member: member.i, phase, work });
+        }
+        Ok(Op::Compute { phase, work, spread })
+    }
+
+    /// A loop that is split by how fast cores are: the one that stands there in the file.
+    fn split(&mut self, member: &Member, spread: Spread, place: usize) -> Result<SplitId, String> {
+        let given =
+            [("spread", spread != Spread::None), ("skew", member.skewed), ("cpus", member.sched.cpus.is_some())];
+        if let Some((key, _)) = given.into_iter().find(|(_, given)| *given) {
+            return Err(format!(
+                "the parts of a loop that is split follow the cores of its threads: leave out `{key}`"
+            ));
+        }
+        let next = SplitId(self.sharing.len() as u32);
+        let split = *self.split.entry(place).or_insert(next);
+        if split == next {
+            self.sharing.push(member.count);
+        }
+        Ok(split)
     }
 
     /// Reads a body that the threads of the group run unequally often.
@@ -412,7 +454,8 @@ fn verb(spanned: &Spanned<OpText>) -> Result<&'static str, Fault> {
         }
     };
     let allowed: &[&str] = match verb {
-        "compute" | "share" => &["phase", "spread", "taper"],
+        "compute" => &["phase", "spread", "taper"],
+        "share" => &["phase", "spread", "taper", "split"],
         "sleep" => &["spread"],
         "wait" => &["holding"],
         "timer" => &["every", "mode"],

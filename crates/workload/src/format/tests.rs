@@ -46,6 +46,39 @@ fn three(objects: &str, ops: &str) -> String {
     )
 }
 
+#[test]
+fn a_share_that_is_split_is_one_loop_for_all_threads_of_its_group() {
+    let program = one(
+        &three(
+            "",
+            "{ repeat = 2, do = [{ share = \"9 kinst\", split = true, taper = 1 }] },\n{ share = \"6 kinst\", split = true },\n{ share = \"3 kinst\", split = false }",
+        ),
+        None,
+    );
+    assert_eq!(program.splits, [3, 3]);
+    let loops = |ops: &[Op]| {
+        let part = |op: &Op| match *op {
+            Op::Split { split, member, work: Work::Instructions(work), .. } => Some((split.0, member, work)),
+            _ => None,
+        };
+        ops.iter().filter_map(part).collect::<Vec<_>>()
+    };
+    for (thread, i) in program.threads.iter().zip(0..) {
+        assert_eq!(loops(&thread.ops), [(0, i, 9000), (0, i, 4500), (1, i, 6000)]);
+    }
+    assert_eq!(works(&program), [[1000]; 3]);
+    for (group, op, wrong) in [
+        ("", "share = \"1 us\", split = true, spread = 0.1", "leave out `spread`"),
+        ("skew = { heavy = 2 }", "share = \"1 us\", split = true", "leave out `skew`"),
+        ("cpus = [1]", "share = \"1 us\", split = true", "leave out `cpus`"),
+        ("", "compute = \"1 us\", split = true", "\"split\" does not go with \"compute\""),
+        ("", "single = [{ share = \"1 us\", split = true }]", "share: not inside single"),
+    ] {
+        let text = three("", &format!("{{ {op} }}")).replace("count = 3", &format!("count = 3\n{group}"));
+        assert!(complaint(&text).contains(wrong), "{}", complaint(&text));
+    }
+}
+
 fn works(program: &Program) -> Vec<Vec<u64>> {
     let amounts = |ops: &[Op]| {
         let mut all = Vec::new();

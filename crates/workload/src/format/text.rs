@@ -87,6 +87,7 @@ pub(crate) struct ProgramText {
     #[serde(default)]
     pub memory: Memory,
     pub spin: Option<Spanned<String>>,
+    pub barrier_spin: Option<Spanned<String>>,
     #[serde(default)]
     pub phases: BTreeMap<String, Spanned<PhaseText>>,
     #[serde(default)]
@@ -243,6 +244,7 @@ pub(crate) struct OpText {
     pub phase: Option<String>,
     pub spread: Option<SpreadText>,
     pub taper: Option<u32>,
+    pub split: Option<bool>,
     pub holding: Option<String>,
     pub every: Option<String>,
     pub mode: Option<ModeText>,
@@ -300,6 +302,7 @@ impl OpText {
             ("phase", self.phase.is_some()),
             ("spread", self.spread.is_some()),
             ("taper", self.taper.is_some()),
+            ("split", self.split.is_some()),
             ("holding", self.holding.is_some()),
             ("every", self.every.is_some()),
             ("mode", self.mode.is_some()),

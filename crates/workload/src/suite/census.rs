@@ -44,8 +44,8 @@ pub fn census(program: &Program, exchanges: impl Fn(&str) -> bool) -> Census {
         executions(&queues, thread, &mut |op, times| {
             census.operations += times;
             match op {
-                Op::Compute { phase, work: Work::Instructions(amount), .. } => {
-                    let instructions = *amount as f64 * times;
+                Op::Compute { phase, work, .. } | Op::Split { phase, work, .. } => {
+                    let instructions = mean(program, op, *work).0 * times;
                     let memory_ns = instructions / 1e3 * program.phases[phase.index()].behaviour.memory_ns;
                     census.instructions += instructions;
                     census.memory_ns += memory_ns;
@@ -71,15 +71,28 @@ pub fn busy_ns(program: &Program, rate: impl Fn(&Behaviour) -> f64) -> Vec<f64> 
     let busy = |thread: &Thread| {
         let mut busy = 0.0;
         executions(&queues, thread, &mut |op, times| match op {
-            Op::Compute { phase, work: Work::Instructions(amount), .. } => {
-                busy += *amount as f64 * times / rates[phase.index()];
+            Op::Compute { phase, work, .. } | Op::Split { phase, work, .. } => {
+                let (instructions, ns) = mean(program, op, *work);
+                busy += (instructions / rates[phase.index()] + ns) * times;
             }
-            Op::Compute { work: Work::Time(span), .. } | Op::Spin(span) => busy += span.0 as f64 * times,
+            Op::Spin(span) => busy += span.0 as f64 * times,
             _ => {}
         });
         busy
     };
     program.threads.iter().map(busy).collect()
+}
+
+/// How many instructions of an operation's work are a thread's, or how many ns: of a loop that is split an equal part, which is what threads have on average.
+fn mean(program: &Program, op: &Op, work: Work) -> (f64, f64) {
+    let threads = match op {
+        Op::Split { split, .. } => f64::from(program.splits[split.index()]),
+        _ => 1.0,
+    };
+    match work {
+        Work::Instructions(amount) => (amount as f64 / threads, 0.0),
+        Work::Time(span) => (0.0, span.0 as f64 / threads),
+    }
 }
 
 /// Calls `visit` with every operation of a thread and how often it is executed.

@@ -1,6 +1,6 @@
 //! The programs that come with Evenkeel: PARSEC and SPLASH-2 programs (COLAB, Table 3), PARSEC programs as an Odroid ran
 //! them ("Exploiting Asymmetric Multi-Core Processors with Flexible System Software", Table I), Java programs (WASH,
-//! section 7), components of SPEC CPU2006 (bias scheduling, Table 1), and programs made of tasks.
+//! section 7), components of SPEC CPU2006 (bias scheduling, Table 1), static loops of OpenMP programs, and programs made of tasks.
 
 mod census;
 
@@ -13,7 +13,7 @@ use crate::format::{File, Level, Template};
 use crate::program::Program;
 
 /// The suites with their programs. The first two are those of Table 3, in its order.
-static SUITES: LazyLock<[(&str, File); 6]> = LazyLock::new(|| {
+static SUITES: LazyLock<[(&str, File); 7]> = LazyLock::new(|| {
     [
         ("parsec", bundled(include_str!("../../workloads/parsec.toml"), "workloads/parsec.toml")),
         ("splash2", bundled(include_str!("../../workloads/splash2.toml"), "workloads/splash2.toml")),
@@ -21,6 +21,7 @@ static SUITES: LazyLock<[(&str, File); 6]> = LazyLock::new(|| {
         ("dacapo", bundled(include_str!("../../workloads/dacapo.toml"), "workloads/dacapo.toml")),
         ("spec2006", bundled(include_str!("../../workloads/spec2006.toml"), "workloads/spec2006.toml")),
         ("spec2006-omp", bundled(include_str!("../../workloads/spec2006-omp.toml"), "workloads/spec2006-omp.toml")),
+        ("openmp-loops", bundled(include_str!("../../workloads/openmp-loops.toml"), "workloads/openmp-loops.toml")),
     ]
 });
 

@@ -60,6 +60,8 @@ pub fn json(machines: &[Measured]) -> Result<String> {
         h_antt_against_stock: difference(row.h_antt_against_stock),
         h_antt_predicted_against_stock: difference(row.predicted.and_then(|predicted| predicted.h_antt_against_stock)),
         h_stp: row.h_stp,
+        h_stp_against_stock: difference(row.h_stp_against_stock),
+        h_stp_predicted_against_stock: difference(row.predicted.and_then(|predicted| predicted.h_stp_against_stock)),
         latency: row.latency.as_ref().map(latency),
     };
     let machine = |machine: &Measured| BenchMachine {
@@ -161,6 +163,8 @@ fn makespans(machine: &Measured) -> String {
         ">H_ANTT to stock",
         ">predicted H_ANTT to stock",
         ">H_STP",
+        ">H_STP to stock",
+        ">predicted H_STP to stock",
     ];
     let mut rows = table::new(&columns);
     let mut previous = "";
@@ -183,6 +187,8 @@ fn makespans(machine: &Measured) -> String {
             Cell::new(against(row, row.h_antt_against_stock)),
             predicted(|of| of.h_antt_against_stock),
             Cell::new(table::number(row.h_stp)),
+            Cell::new(against(row, row.h_stp_against_stock)),
+            predicted(|of| of.h_stp_against_stock),
         ]));
     }
     table::text(&rows)
@@ -262,6 +268,6 @@ mod tests {
         let heading = makespans(&nothing);
         let mut names: Vec<&str> = heading.trim().split("  ").map(str::trim).filter(|name| !name.is_empty()).collect();
         names.sort_unstable();
-        assert!(names.len() == 13 && names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        assert!(names.len() == 15 && names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
 }

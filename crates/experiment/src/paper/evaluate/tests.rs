@@ -89,7 +89,7 @@ fn core_orders_are_averaged_before_policies_are_compared() {
     // COLAB: 1 and 2, mean 1.5; CFS: 1 and 3, mean 2. The mean of the ratios would be 0.83.
     let rows = evaluate(|_, _, policy, order| match (policy, order) {
         (_, "big-first") => 1.0,
-        ("colab", _) => 2.0,
+        ("colab:own", _) => 2.0,
         _ => 3.0,
     });
     let (value, verdict) = find(&rows, "all-antt-colab-vs-cfs");
@@ -100,9 +100,9 @@ fn core_orders_are_averaged_before_policies_are_compared() {
 #[test]
 fn selectors_leave_what_they_name() {
     let rows = evaluate(|member, machine, policy, _| match (policy, member.class(), machine) {
-        ("colab", "Sync", "2B2S") => 0.8,
-        ("colab", "Sync", _) => 0.9,
-        ("colab", _, _) => 2.0,
+        ("colab:own", "Sync", "2B2S") => 0.8,
+        ("colab:own", "Sync", _) => 0.9,
+        ("colab:own", _, _) => 2.0,
         _ => 1.0,
     });
     assert!((find(&rows, "sync-2b2s-antt-colab-vs-cfs").0 + 0.2).abs() < 1e-12);
@@ -202,9 +202,9 @@ fn times_scatter_as_those_of_a_sample() {
 fn thread_classes_are_those_of_figure_8() {
     // Few: 4 threads on 6 and 8 cores, Rand-5 with 6 threads on 8. Many: 16 threads or more, on every machine.
     let rows = evaluate(|member, machine, policy, _| match (policy, member.threads.unwrap_or(0), machine) {
-        ("colab", 4, "2B4S" | "4B2S" | "4B4S") | ("colab", 6, "4B4S") => 0.5,
-        ("colab", 16.., _) => 0.98,
-        ("colab", _, _) => 3.0,
+        ("colab:own", 4, "2B4S" | "4B2S" | "4B4S") | ("colab:own", 6, "4B4S") => 0.5,
+        ("colab:own", 16.., _) => 0.98,
+        ("colab:own", _, _) => 3.0,
         _ => 1.0,
     });
     assert!((find(&rows, "few-threads-antt-colab-vs-cfs").0 + 0.5).abs() < 1e-12);
@@ -214,8 +214,8 @@ fn thread_classes_are_those_of_figure_8() {
 #[test]
 fn best_is_the_best_machine_and_not_the_best_workload() {
     let rows = evaluate(|member, machine, policy, _| match (policy, machine, member.name.as_str()) {
-        ("colab", "2B4S", _) => 0.75,
-        ("colab", "4B4S", "Sync-1") => 0.1,
+        ("colab:own", "2B4S", _) => 0.75,
+        ("colab:own", "4B4S", "Sync-1") => 0.1,
         _ => 1.0,
     });
     // 4B4S: one workload of five at 0.1 is a mean of 0.82.
@@ -224,14 +224,14 @@ fn best_is_the_best_machine_and_not_the_best_workload() {
 
 #[test]
 fn bounds_judge_by_their_side() {
-    let rows = evaluate(|_, _, policy, _| if policy == "colab" { 0.99 } else { 1.0 });
+    let rows = evaluate(|_, _, policy, _| if policy == "colab:own" { 0.99 } else { 1.0 });
     assert_eq!(find(&rows, "many-threads-antt-colab-vs-cfs").1, Verdict::Close, "1 % is less than 2 %");
     assert_eq!(find(&rows, "2-programs-antt-colab-vs-cfs").1, Verdict::Miss, "1 % is far from more than 10 %");
     assert_eq!(find(&rows, "2-programs-antt-wash-vs-cfs").1, Verdict::Miss, "no effect has no sign");
-    let rows = evaluate(|_, _, policy, _| if policy == "colab" { 0.95 } else { 1.0 });
+    let rows = evaluate(|_, _, policy, _| if policy == "colab:own" { 0.95 } else { 1.0 });
     assert_eq!(find(&rows, "many-threads-antt-colab-vs-cfs").1, Verdict::Sign, "5 % is not less than 2 %");
     assert_eq!(find(&rows, "2-programs-antt-colab-vs-cfs").1, Verdict::Sign, "5 % is not more than 10 %");
-    let rows = evaluate(|_, _, policy, _| if policy == "colab" { 0.92 } else { 1.0 });
+    let rows = evaluate(|_, _, policy, _| if policy == "colab:own" { 0.92 } else { 1.0 });
     assert_eq!(find(&rows, "many-threads-antt-colab-vs-cfs").1, Verdict::Miss, "8 % is far from less than 2 %");
 }
 

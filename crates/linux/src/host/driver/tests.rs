@@ -2,6 +2,7 @@
 
 mod conformance;
 mod kernel;
+mod stalls;
 
 use evenkeel_model::Instructions;
 use evenkeel_sched::POLICIES;
@@ -10,6 +11,12 @@ use proptest::prelude::*;
 
 use self::kernel::{Kernel, PERIOD, QUANTUM};
 use super::*;
+use crate::counts::Counts;
+
+/// What a PMU has counted that counts no stalls.
+fn retired(instructions: u64) -> Option<Counts> {
+    Some(Counts { instructions: Instructions(instructions), stalls: None })
+}
 
 fn kernel(spec: &str, policy: &str) -> Kernel {
     Kernel::new(spec, &Setup::parse(policy).unwrap())
@@ -87,8 +94,8 @@ fn speedups_are_measured_where_instructions_are_counted() {
     let mut sample = |cpu: u16, rate: u64| {
         let thread = kernel.thread(tid);
         thread.sample.cpu = cpu;
-        let before = thread.sample.instructions.unwrap_or_default();
-        thread.sample.instructions = Some(Instructions(before.0 + rate * PERIOD.0));
+        let before = thread.sample.counts.unwrap_or_default();
+        thread.sample.counts = retired(before.instructions.0 + rate * PERIOD.0);
         kernel.sample();
         let id = kernel.driver.thread(tid).unwrap();
         kernel.driver.state().thread(id).speedup
@@ -109,7 +116,7 @@ fn a_thread_that_waits_for_a_little_core_did_all_on_that() {
         let sample = &mut kernel.thread(tid).sample;
         sample.run[1] = sample.run[1].since(QUANTUM);
         sample.delay += QUANTUM;
-        sample.instructions = Some(Instructions(counted * 10_000_000));
+        sample.counts = retired(counted * 10_000_000);
         kernel.sample();
     }
     let thread = kernel.driver.state().thread(kernel.driver.thread(tid).unwrap());
@@ -182,12 +189,12 @@ fn a_driver_that_takes_over_knows_the_measured_speedups() {
     for (cpu, rate) in [(0, 4), (0, 4), (1, 2)] {
         let thread = kernel.thread(tid);
         thread.sample.cpu = cpu;
-        let before = thread.sample.instructions.unwrap_or_default();
-        thread.sample.instructions = Some(Instructions(before.0 + rate * PERIOD.0));
+        let before = thread.sample.counts.unwrap_or_default();
+        thread.sample.counts = retired(before.instructions.0 + rate * PERIOD.0);
         kernel.sample();
     }
     kernel.hand_over(&Setup::parse("colab").unwrap());
-    kernel.thread(tid).sample.instructions = None;
+    kernel.thread(tid).sample.counts = None;
     kernel.sample();
     let id = kernel.driver.thread(tid).unwrap();
     assert_eq!(kernel.driver.state().thread(id).speedup, Some(2.0));

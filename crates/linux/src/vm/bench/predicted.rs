@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_model::metrics::{geometric_mean, h_antt};
+use evenkeel_model::metrics::{geometric_mean, h_antt, h_stp};
 use evenkeel_model::{Difference, Ns};
 
 use super::difference::of_boots;
@@ -37,6 +37,8 @@ pub struct Predicted {
     pub against_stock: Difference,
     /// H_ANTT against that, where the recordings have as many programs as the bench. What each takes alone is measured.
     pub h_antt_against_stock: Option<Difference>,
+    /// H_STP against that, where H_ANTT is.
+    pub h_stp_against_stock: Option<Difference>,
 }
 
 impl Predicted {
@@ -64,7 +66,8 @@ impl Predicted {
         Some(Self {
             makespan_s: mean(&boots.iter().flat_map(mean_of_boot).collect::<Vec<_>>())?,
             against_stock: against(makespan)?,
-            h_antt_against_stock: against(&turnaround),
+            h_antt_against_stock: against(&|programs, alone| h_antt(&beside(programs, alone)?)),
+            h_stp_against_stock: against(&|programs, alone| Some(h_stp(&beside(programs, alone)?))),
         })
     }
 }
@@ -94,7 +97,8 @@ fn counted(
     Some(if measured.is_empty() { vec![values] } else { measured })
 }
 
-fn turnaround(programs: &[f64], alone: &[Alone]) -> Option<f64> {
-    let pairs: Vec<(f64, f64)> = programs.iter().copied().zip(alone.iter().map(|alone| alone.big_only_s)).collect();
-    if programs.len() == alone.len() { h_antt(&pairs) } else { None }
+/// The time of each program beside that which it takes alone on big cores; `None` for a recording without one of them.
+fn beside(programs: &[f64], alone: &[Alone]) -> Option<Vec<(f64, f64)>> {
+    let alone_s = alone.iter().map(|alone| alone.big_only_s);
+    (programs.len() == alone.len()).then(|| programs.iter().copied().zip(alone_s).collect())
 }

@@ -62,6 +62,8 @@ pub struct Row {
     pub h_antt_against_stock: Option<Difference>,
     /// The sum of the inverses of these ratios.
     pub h_stp: f64,
+    /// That against the guest's own scheduler: above 0 is better.
+    pub h_stp_against_stock: Option<Difference>,
     /// How long woken threads waited to run, if a program measures that.
     pub latency: Option<Latency>,
 }
@@ -206,6 +208,7 @@ impl Series<'_> {
             h_antt: mean(|run| Some(run.h_antt))?,
             h_antt_against_stock: self.difference(column, |run| Some(run.h_antt)),
             h_stp: mean(|run| Some(run.h_stp))?,
+            h_stp_against_stock: self.difference(column, |run| Some(run.h_stp)),
             latency,
         })
     }
@@ -303,8 +306,12 @@ mod tests {
         close(predicted.makespan_s, 3.0);
         // Of one program, it is the same.
         close(predicted.h_antt_against_stock.unwrap().value, -0.25);
+        close(predicted.h_stp_against_stock.unwrap().value, 1.0 / 0.75 - 1.0);
         close(run.h_antt, 2.0);
+        close(run.h_antt_against_stock.unwrap().value, -0.5);
         close(run.h_stp, (1.5 / 2.0 + 1.5 / 4.0) / 2.0);
+        close(run.h_stp_against_stock.unwrap().value, 1.0);
+        close(run.h_stp_against_stock.unwrap().error.unwrap(), 0.0);
         assert!(Run::of(&spec, &bench, &[Alone { one_core_s: 1.0, big_only_s: 1.0 }], &Output::default()).is_err());
         // Predictions were off by 25 and by 50 points; of 6, 3 and 2 s by 1, 0 and 1 s.
         let [stock, run, scx] = &measured.accuracy[..] else { panic!("{:?}", measured.accuracy) };
@@ -370,8 +377,11 @@ mod tests {
         let found = predicted([&[4.0, 8.0], &[2.0, 8.0]]);
         close(found.against_stock.value, 0.0);
         close(found.h_antt_against_stock.unwrap().value, -0.25);
+        // A quarter twice under one, a half and a quarter under the other.
+        close(found.h_stp_against_stock.unwrap().value, 0.5);
         // A recording without one of the programs.
-        assert!(predicted([&[8.0], &[8.0]]).h_antt_against_stock.is_none());
+        let found = predicted([&[8.0], &[8.0]]);
+        assert!(found.h_antt_against_stock.is_none() && found.h_stp_against_stock.is_none());
     }
 
     /// Two programs, of which the second takes four times as long if it begins on a little core, but under `pfs`.

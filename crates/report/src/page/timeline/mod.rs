@@ -5,7 +5,7 @@ mod columns;
 use std::collections::BTreeMap;
 
 use evenkeel_experiment::history::{History, RecordedThread, Why, Woken};
-use evenkeel_model::{ClusterId, CoreId, Machine, Ns};
+use evenkeel_model::{ClusterId, CoreId, Machine, Ns, Watts};
 use evenkeel_sched::policy::Label;
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
@@ -263,24 +263,45 @@ fn judged(history: &History, machine: &Machine) -> Packed {
     Packed { count: judged.len(), columns: columns.text() }
 }
 
-/// Power and frequency of each cluster that has any.
+/// Power and frequency of each cluster that has any, and power of what counts its energy itself.
 fn tracks(history: &History, machine: &Machine) -> Vec<Track> {
-    let power = history.power.iter().map(|(at, cluster, power)| (*cluster, *at, (power.0 * 1e6).round() as u64));
-    let frequency = history.frequencies.iter().map(|(at, cluster, frequency)| (*cluster, *at, frequency.0));
-    let of = |points: Vec<(ClusterId, Ns, u64)>, what: &'static str, unit: &'static str, scale: f64| {
-        let clusters = machine.clusters.iter().enumerate().map(move |(index, cluster)| {
-            let own = points.iter().filter(move |(of, ..)| of.index() == index);
-            let own: Vec<(u64, u64)> = own.map(|(_, at, value)| (at.0, *value)).collect();
-            let mut columns = Columns::new();
-            columns.rising(own.iter().map(|point| point.0));
-            columns.numbers(own.iter().map(|point| point.1));
-            let packed = Packed { count: own.len(), columns: columns.text() };
-            Track { name: format!("{what} {}", cluster.name), unit, scale, packed }
-        });
-        clusters.filter(|track| track.packed.count > 0).collect::<Vec<_>>()
-    };
-    let mut tracks = of(power.collect(), "power", "W", 1e-6);
+    let power = history.power.iter().map(|(at, cluster, power)| (*cluster, (at.0, microwatts(*power))));
+    let frequency = history.frequencies.iter().map(|(at, cluster, frequency)| (*cluster, (at.0, frequency.0)));
+    let mut tracks = of_clusters(power.collect(), machine, power_track);
+    tracks.extend(
+        history.metered.iter().map(|(name, steps)| {
+            power_track(name, steps.iter().map(|(at, power)| (at.0, microwatts(*power))).collect())
+        }),
+    );
+    let clocks =
+        of_clusters(frequency.collect(), machine, |name, steps| track(format!("clock {name}"), "GHz", 1e-9, steps));
     // A frequency that never changes is no news.
-    tracks.extend(of(frequency.collect(), "clock", "GHz", 1e-9).into_iter().filter(|track| track.packed.count > 1));
+    tracks.extend(clocks.into_iter().filter(|track| track.packed.count > 1));
+    tracks.retain(|track| track.packed.count > 0);
     tracks
+}
+
+fn microwatts(power: Watts) -> u64 {
+    (power.0 * 1e6).round() as u64
+}
+
+fn of_clusters(
+    steps: Vec<(ClusterId, (u64, u64))>,
+    machine: &Machine,
+    track: impl Fn(&str, Vec<(u64, u64)>) -> Track,
+) -> Vec<Track> {
+    let own = |index: usize| steps.iter().filter(move |(of, _)| of.index() == index).map(|(_, step)| *step);
+    machine.clusters.iter().enumerate().map(|(index, cluster)| track(&cluster.name, own(index).collect())).collect()
+}
+
+fn power_track(of: &str, steps: Vec<(u64, u64)>) -> Track {
+    track(format!("power {of}"), "W", 1e-6, steps)
+}
+
+/// Times, and the value from each on, in so many units.
+fn track(name: String, unit: &'static str, scale: f64, steps: Vec<(u64, u64)>) -> Track {
+    let mut columns = Columns::new();
+    columns.rising(steps.iter().map(|step| step.0));
+    columns.numbers(steps.iter().map(|step| step.1));
+    Track { name, unit, scale, packed: Packed { count: steps.len(), columns: columns.text() } }
 }

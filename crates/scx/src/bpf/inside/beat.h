@@ -39,7 +39,7 @@ static int beat(void *map, __u32 *key, struct beat *beat)
 		if (reads_usage)
 			note_use(core, NOW);
 		if (governed)
-			tell_governor(core);
+			tell_governor(core, false);
 		waits |= core_at(core)->queued;
 		check_occupied(cpu_of(core));
 		/* A thread that was to go elsewhere, and must not migrate now, is kept here by the kernel, which does not wake the core up for it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who made a thread wait, counted as the scheduler core counts it (scheduler/blame.rs). */
+/* Who made a thread wait, counted as the scheduler core counts it (scheduler/blame.rs), and for a page whatever the policy blames. */
 #pragma once
 
 /* Waits are followed back over so many threads. */
@@ -12,14 +12,18 @@ static void released(__u32 slot, __u32 waker, __u64 waited, __u64 now)
 	__u32 link = waker, left;
 	struct own *own;
 
-	bpf_for(left, 0, blames_waker ? 1 : LINKS) {
+	if (blames_waker && waker)
+		__sync_fetch_and_add(&thread_at(waker)->blame, waited);
+	bpf_for(left, 0, blames_waker && !notes_pairs ? 0 : LINKS) {
 		if (!link)
 			break;
 		own = own_at(link);
 		/* Once: its wait may be over again. */
 		last = *(volatile __u64 *)&own->released;
-		began = !blames_waker && left < LINKS - 1 && from < last && last < to ? last : from;
-		__sync_fetch_and_add(&thread_at(link)->blame, to - began);
+		began = left < LINKS - 1 && from < last && last < to ? last : from;
+		if (!blames_waker)
+			__sync_fetch_and_add(&thread_at(link)->blame, to - began);
+		waited_for(slot, link, to - began);
 		if (began == from)
 			break;
 		to = began;

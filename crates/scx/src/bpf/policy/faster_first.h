@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Faster core first, and bias scheduling over it, as `sched/src/policy/{fcf,bias}.rs` and `parts/faster_first.rs` have them. What
  * threads stall on comes from there, once a period. Instead of a history of who ran on a core (6.2), which was to spare a search,
- * those that are there now are searched for a counterpart. */
+ * those that are there now are searched for a counterpart. Cores of both kinds do so, each for the thread that it runs, so that
+ * only pairs of which both wait are not found. */
 #pragma once
 #include "fair.h"
 

@@ -1,14 +1,15 @@
-//! What the policy and the governor of frequencies are told: speedups, where instructions are counted, blame, and use.
+//! What the policy and the governor of frequencies are told: speedups and stalls, where those are counted, blame, and use.
 
+use evenkeel_linux::counts::Counts;
 use evenkeel_model::Instructions;
 
 use super::*;
-use crate::speedups::Pmu;
+use crate::counting::Pmu;
 
 #[test]
 fn where_instructions_are_counted_speedups_are_measured() {
     let (mut driver, pmu) = (driver("colab"), Pmu::default());
-    driver.count_by(pmu.counters());
+    driver.count_by(pmu.source());
     driver.orders.begin(100, 1);
     driver.orders.ready(100, 0, true);
     let runs = |driver: &mut Driver<Kernel>, mask: u64, rate: u64| {
@@ -20,7 +21,7 @@ fn where_instructions_are_counted_speedups_are_measured() {
         listen(driver, false, true);
         for _ in 0..2 {
             driver.orders.now += Ns::from_ms(10);
-            pmu.set(pmu.get() + rate * 10_000_000);
+            pmu.add(100, rate * 10_000_000, [0, 0]);
             listen(driver, true, true);
         }
         driver.sched.state().thread(driver.by_tid[&100]).speedup
@@ -32,6 +33,40 @@ fn where_instructions_are_counted_speedups_are_measured() {
     let thread = driver.sched.state().thread(driver.by_tid[&100]);
     // Of 120 million: the first count has nothing to compare with, and what it retired on the type that it left is not told.
     assert_eq!(thread.instructions, Some(Instructions(60_000_000)));
+}
+
+/// Threads as gobmk, mcf and libquantum (figures 5 and 6 of the paper) on big cores, and one as libquantum on a little one: where each of
+/// them is after a second.
+fn stalling(policy: &str) -> [Option<usize>; 4] {
+    let (mut driver, pmu) = (driver(policy), Pmu::default());
+    driver.count_by(pmu.source());
+    let threads = [(100, 0, [250, 3]), (101, 1, [40, 70]), (102, 2, [10, 2]), (103, 3, [10, 2])];
+    for (tid, cpu, _) in threads {
+        driver.orders.begin(tid, 1 << cpu);
+        driver.orders.ready(tid, cpu, true);
+    }
+    settle(&mut driver);
+    // From here on they may run everywhere.
+    threads.iter().for_each(|(tid, ..)| driver.orders.mask(*tid, u64::MAX));
+    settle(&mut driver);
+    assert_eq!(threads.map(|(tid, ..)| driver.orders.cpu_of(tid)), [0, 1, 2, 3].map(Some));
+    let period = driver.period();
+    for tick in 1..=250_u64 {
+        driver.orders.now += TICK;
+        threads.iter().for_each(|(tid, _, stalls)| pmu.add(*tid, 4_000_000, *stalls));
+        listen(&mut driver, true, period.is_some_and(|period| (tick * TICK.0).is_multiple_of(period.0)));
+        settle(&mut driver);
+    }
+    threads.map(|(tid, ..)| driver.orders.cpu_of(tid))
+}
+
+#[test]
+fn threads_that_stall_much_change_places_with_threads_that_do_not() {
+    let on_big = |policy: &str| stalling(policy).map(|cpu| cpu.is_some_and(|cpu| cpu < 2));
+    assert_eq!(on_big("bias"), [false, false, true, true]);
+    let [gobmk, mcf, ..] = on_big("bias:starved=300");
+    assert_eq!([gobmk, mcf], [true, false], "only requests are too many");
+    assert_eq!(on_big("fcf"), [true, true, false, false], "nothing is counted for it");
 }
 
 /// By the clock it has run for longer than the kernel counts: that is made up for when it runs next.
@@ -61,7 +96,7 @@ fn time_that_something_else_had_the_core_is_not_counted_again_and_again() {
 #[test]
 fn what_was_measured_is_handed_to_the_policy_that_comes_next() {
     let (mut before, pmu) = (driver("colab"), Pmu::default());
-    before.count_by(pmu.counters());
+    before.count_by(pmu.source());
     before.orders.begin(100, 1);
     before.orders.begin(101, 1);
     listen(&mut before, false, false);
@@ -70,14 +105,14 @@ fn what_was_measured_is_handed_to_the_policy_that_comes_next() {
     for (retired, big, little) in [(0, 0, 0), (40, 10, 0), (50, 10, 10)] {
         let mut ran = [Ns::ZERO; evenkeel_linux::sample::MAX_TYPES];
         (ran[0], ran[1]) = (Ns::from_ms(big), Ns::from_ms(little));
-        rates.count(Some(Instructions(retired)), &ran);
+        rates.count(Some(Counts { instructions: Instructions(retired), stalls: None }), &ran);
     }
     // By way of a policy that does not want to know it.
     let mut between = driver("cfs");
-    between.count_by(pmu.counters());
-    between.speedups.remember(before.learnt());
+    between.count_by(pmu.source());
+    between.counting.remember(before.learnt());
     let mut after = driver("colab");
-    after.count_by(pmu.counters());
+    after.count_by(pmu.source());
     for driver in [&mut between, &mut after] {
         for tid in [100, 101] {
             driver.orders.begin(tid, 1 << (tid - 100));
@@ -87,17 +122,17 @@ fn what_was_measured_is_handed_to_the_policy_that_comes_next() {
     settle(&mut between);
     let speedup = |driver: &Driver<Kernel>, tid: Tid| driver.sched.state().thread(driver.by_tid[&tid]).speedup;
     assert_eq!(speedup(&between, 100), None);
-    after.speedups.remember(between.learnt());
+    after.counting.remember(between.learnt());
     settle(&mut after);
-    after.speedups.forget();
+    after.counting.forget();
     after.orders.now += Ns::from_ms(4);
     listen(&mut after, true, false);
     assert_eq!([100, 101].map(|tid| speedup(&after, tid)), [Some(4.0), None], "as soon as they have run");
     // A later thread with the number of one that has gone.
     let mut later = driver("colab");
-    later.count_by(pmu.counters());
-    later.speedups.remember(after.learnt());
-    later.speedups.forget();
+    later.count_by(pmu.source());
+    later.counting.remember(after.learnt());
+    later.counting.forget();
     later.orders.begin(100, 1);
     later.orders.ready(100, 0, true);
     settle(&mut later);
@@ -127,6 +162,7 @@ fn threads_are_seen_with_what_they_have_done_until_now_and_to_their_end() {
 #[test]
 fn who_holds_others_up_in_a_futex_is_blamed() {
     let mut driver = driver("colab");
+    driver.pairs = Some(Pairs::default());
     for tid in 100..103 {
         driver.orders.begin(tid, u64::MAX);
         driver.orders.ready(tid, 0, true);
@@ -141,6 +177,8 @@ fn who_holds_others_up_in_a_futex_is_blamed() {
     listen(&mut driver, false, true);
     let blame = |tid: Tid| driver.sched.state().thread(driver.by_tid[&tid]).blame;
     assert_eq!([100, 101, 102].map(blame), [Ns::from_ms(30), Ns::ZERO, Ns::ZERO]);
+    let pairs = driver.pairs.as_ref().map(Pairs::longest_first).unwrap();
+    assert_eq!(pairs, [PairWaits { waiter: 101, waker: 100, waited: Ns::from_ms(30), times: 1 }]);
 }
 
 #[test]
@@ -163,10 +201,12 @@ fn the_governor_of_frequencies_is_told_how_much_cores_are_used_if_it_asks() {
         };
         let busy = pass(&mut driver, 400);
         driver.orders.blocks(0, false);
-        (busy, pass(&mut driver, 400), driver.figures().frequencies)
+        let idle = pass(&mut driver, 400);
+        (busy, idle, driver.orders.levels.get(&3).copied(), driver.figures().frequencies)
     };
     // The kernel takes all of this core for 512.
-    let (busy, idle, times) = told(Speeds::asking(vec![512; 4]));
+    let (busy, idle, unused, times) = told(Speeds::asking(vec![512; 4]));
     assert!(busy > Some(500) && busy <= Some(512) && idle == Some(0) && times > Some(8), "{busy:?} {idle:?} {times:?}");
-    assert_eq!(told(Speeds::default()), (None, None, None));
+    assert_eq!(unused, Some(0), "it takes a core of which it is told nothing for used to the full");
+    assert_eq!(told(Speeds::default()), (None, None, None, None));
 }

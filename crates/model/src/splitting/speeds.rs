@@ -143,8 +143,8 @@ mod tests {
         let done: Vec<Done> = (0..cores.len())
             .map(|thread| {
                 let share = match &plan {
-                    Some(plan) => crate::split::share(trips, plan, thread),
-                    None => crate::split::share(trips, &vec![1; cores.len()], thread),
+                    Some(plan) => crate::splitting::share(trips, plan, thread),
+                    None => crate::splitting::share(trips, &vec![1; cores.len()], thread),
                 };
                 let trips = share.end - share.start;
                 Done { trips, ns: trips * 1000 / cores[thread] }
