@@ -214,7 +214,9 @@ impl<O: Orders> Driver<O> {
                 if waited > Ns::ZERO {
                     let other = by.filter(|by| *by != id);
                     if let Some(pairs) = &mut self.pairs {
-                        for (holder, waited) in self.sched.holders(event.at, other, waited) {
+                        // It may have woken the one that it then waits for, which had yet to run.
+                        let holders = self.sched.holders(event.at, other, waited).filter(|(holder, _)| *holder != id);
+                        for (holder, waited) in holders {
                             let waker = self.threads[holder.index()].tid;
                             pairs.add(PairWaits { waiter: event.tid, waker, waited, times: 1 });
                         }

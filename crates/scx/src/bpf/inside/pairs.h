@@ -33,8 +33,9 @@ static void waited_for(__u32 slot, __u32 waker, __u64 waited)
 	struct pair pair = { .waiter = thread_at(slot)->tid, .waker = thread_at(waker)->tid };
 	struct pair_waits first = { .waited = waited, .times = 1 }, *known;
 
-	/* One that has exited has no number any more. */
-	if (!notes_pairs || !pair.waker)
+	/* One that has exited has no number any more. A thread that woke the one that it then waits for is not waited for: the other one had yet to
+	 * run. */
+	if (!notes_pairs || !pair.waker || pair.waker == pair.waiter)
 		return;
 	known = bpf_map_lookup_elem(&pairs, &pair);
 	if (known) {
