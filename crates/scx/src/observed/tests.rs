@@ -66,10 +66,15 @@ fn threads_that_have_ended_are_seen_to_their_end() {
 #[test]
 fn a_later_thread_with_the_number_of_one_that_has_ended_has_an_account_of_its_own() {
     let mut observed = observed();
-    observed.add(moment(50, 0, vec![thread(FIRST, 0, [50, 0])], vec![]));
-    observed.add(moment(100, 0, vec![], vec![thread(FIRST, 0, [60, 0])]));
-    observed.add(moment(150, 0, vec![thread(FIRST, 0, [10, 0])], vec![]));
-    assert_eq!(observed.threads()[0].run[0], Ns::from_ms(10));
+    let waits = PairWaits { waiter: FIRST + 1, waker: FIRST, waited: Ns::from_ms(30), times: 2 };
+    // The kernel's part counts on.
+    let with = |moment: Moment| Moment { pairs: vec![waits], ..moment };
+    observed.add(with(moment(50, 0, vec![thread(FIRST, 0, [50, 0])], vec![])));
+    assert_eq!(observed.threads()[0].blame, Ns::from_ms(30));
+    observed.add(with(moment(100, 0, vec![], vec![thread(FIRST, 0, [60, 0])])));
+    observed.add(with(moment(150, 0, vec![thread(FIRST, 0, [10, 0])], vec![])));
+    let later = &observed.threads()[0];
+    assert_eq!((later.run[0], later.blame), (Ns::from_ms(10), Ns::ZERO));
 }
 
 #[test]
