@@ -51,7 +51,7 @@ pub fn machine(big: u16, little: u16) -> Machine {
         let cores: CoreSet = (first..first + count).map(CoreId).collect();
         let name = name.into();
         let (core_type, cache) = (CoreTypeId(id), id.into());
-        machine.clusters.push(Cluster { name, core_type, cores, node: 0, cache, memory_gbps: None });
+        machine.clusters.push(Cluster { name, core_type, cores, node: 0, cache, cache_mb: None, memory_gbps: None });
         let core = Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
         machine.cores.extend(std::iter::repeat_n(core, count.into()));
     }

@@ -14,6 +14,8 @@ pub struct Behaviour {
     /// Bytes from memory per 1000 instructions; `None`: a line of 64 bytes for each 100 ns of [`Self::memory_ns`]. Code that streams has
     /// its lines fetched in time, and takes bytes without waiting for them.
     pub memory_bytes: Option<f64>,
+    /// Kilobytes that the code uses again and again, for which it needs a cache that cores share; 0: none.
+    pub reuse_kb: f64,
     /// Cycles in which the front end delivers nothing, whatever the core's width, per 1000 instructions: misses of the
     /// instruction cache and its TLB, restarts of the pipeline.
     pub starved: f64,
@@ -27,8 +29,16 @@ pub struct Behaviour {
 
 impl Behaviour {
     /// Compute-bound integer code in the manner of Dhrystone, which Linux uses to measure capacities.
-    pub const REFERENCE: Self =
-        Self { ilp: 2.0, memory_ns: 0.0, memory_bytes: None, starved: 0.0, branches: 150.0, fp: 0.0, stores: 100.0 };
+    pub const REFERENCE: Self = Self {
+        ilp: 2.0,
+        memory_ns: 0.0,
+        memory_bytes: None,
+        reuse_kb: 0.0,
+        starved: 0.0,
+        branches: 150.0,
+        fp: 0.0,
+        stores: 100.0,
+    };
 
     /// The time that a miss takes by which [`Self::memory_ns`] is made of them, in ns (assumed; LPDDR4 systems of the A57's time).
     pub const MISS_NS: f64 = 100.0;

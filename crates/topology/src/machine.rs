@@ -86,6 +86,7 @@ impl Topology {
             cores: part.cores.iter().map(|position| CoreId(*position)).collect(),
             node: part.node,
             cache: sharing_cache(&parts, id, &self.clusters) as u16,
+            cache_mb: None,
             memory_gbps: None,
         };
         let machine = Machine {

@@ -27,6 +27,7 @@ fn machine() -> Machine {
         cores: cores.into_iter().map(CoreId).collect(),
         node: 0,
         cache: id.into(),
+        cache_mb: None,
         memory_gbps: None,
     };
     let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };

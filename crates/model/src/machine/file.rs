@@ -73,6 +73,7 @@ struct ClusterText {
     node: u8,
     /// A number that clusters with the same last-level cache have in common.
     cache: Option<u16>,
+    cache_mb: Option<Sourced<f64>>,
     memory_gbps: Option<Sourced<f64>>,
 }
 
@@ -267,12 +268,14 @@ fn layout(text: &FileText, kinds: &[CoreType]) -> Checked<(Vec<Cluster>, Vec<Cor
             let of_a_core = |numbers: &[u16]| -> CoreSet { numbers.iter().copied().map(CoreId).collect() };
             siblings.extend(cluster.cores.value.get_ref().0.chunks(threads).map(of_a_core));
         }
+        let cache = first_sharing(text, index);
         clusters.push(Cluster {
             name: cluster.name.clone(),
             core_type: core.core_type,
             cores: cluster.cores.value.get_ref().0.iter().map(|number| CoreId(*number)).collect(),
             node: cluster.node,
-            cache: first_sharing(text, index) as u16,
+            cache: cache as u16,
+            cache_mb: cache_mb(cluster, clusters.get(cache))?,
             memory_gbps: memory(cluster.memory_gbps.as_ref())?,
         });
     }
@@ -302,6 +305,23 @@ fn threads(cluster: &ClusterText, kind: &CoreType) -> Checked<usize> {
 
 fn memory(text: Option<&Sourced<f64>>) -> Checked<Option<f64>> {
     text.map(|value| number(value, "memory_gbps", 0.001, 1e5)).transpose()
+}
+
+/// How much the last-level cache of a cluster holds, whose first cluster this is not if there is a `first`.
+fn cache_mb(cluster: &ClusterText, first: Option<&Cluster>) -> Checked<Option<f64>> {
+    let Some(text) = &cluster.cache_mb else { return Ok(first.and_then(|first| first.cache_mb)) };
+    let megabytes = number(text, "cache_mb", 0.001, 1e5)?;
+    match first {
+        Some(Cluster { name, cache_mb, .. }) if *cache_mb != Some(megabytes) => {
+            let theirs =
+                cache_mb.map_or_else(|| "no `cache_mb`".to_owned(), |megabytes| format!("cache_mb = {megabytes}"));
+            let message = format!(
+                "cache_mb = {megabytes}: expected the same in all clusters that share the cache, but {name:?} has {theirs}"
+            );
+            Err(Fault(text.value.span().start, message))
+        }
+        _ => Ok(Some(megabytes)),
+    }
 }
 
 /// The first cluster with the same last-level cache as this one.

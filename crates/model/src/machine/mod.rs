@@ -80,6 +80,8 @@ pub struct Cluster {
     pub node: u8,
     /// Its last-level cache. Clusters with the same number share it.
     pub cache: u16,
+    /// How much that cache holds, in MB (1000 kB); `None`: whatever its cores use. The same for all clusters that share it.
+    pub cache_mb: Option<f64>,
     /// The most that its way to memory carries, in bytes a nanosecond (GB/s); `None`: whatever is wanted.
     pub memory_gbps: Option<f64>,
 }
@@ -230,8 +232,7 @@ impl Machine {
         let ipc = (behaviour.ilp * core.extract).min(core.width);
         let compute = 1.0 / (ipc * frequency.per_ns());
         let starved = behaviour.starved / 1000.0 / frequency.per_ns();
-        let memory = behaviour.memory_ns / 1000.0 * (1.0 - core.overlap);
-        1.0 / ((compute + starved) * longer + memory)
+        1.0 / ((compute + starved) * longer + core.stall(behaviour))
     }
 
     /// How many times faster `behaviour` runs on the biggest core type than on `core_type`, both at their highest
@@ -298,6 +299,7 @@ impl Machine {
             cores: CoreSet::first(count),
             node: 0,
             cache: 0,
+            cache_mb: None,
             memory_gbps: None,
         };
         Self {
@@ -333,6 +335,11 @@ impl CoreType {
     pub fn opp_at(&self, frequency: Hz) -> Opp {
         let fast_enough = self.opps.iter().find(|opp| opp.frequency >= frequency).copied();
         fast_enough.unwrap_or_else(|| self.highest_opp())
+    }
+
+    /// For how long memory keeps a core of this type, in ns an instruction: what it does not hide.
+    pub fn stall(&self, behaviour: &Behaviour) -> f64 {
+        behaviour.memory_ns / 1000.0 * (1.0 - self.overlap)
     }
 
     /// How many times as long as alone code takes in the pipelines of a core while so many of its hardware threads run. Each further one adds

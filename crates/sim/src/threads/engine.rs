@@ -5,10 +5,11 @@ use evenkeel_model::{CoreId, CoreSet, CoreTypeId, Counters, Machine, Ns, Opp, Th
 use evenkeel_sched::Scheduler;
 use evenkeel_sched::policy::Judgement;
 use evenkeel_sched::protocol::{self, Requests};
-use evenkeel_workload::Workload;
 use evenkeel_workload::program::{self, Calibration, Memory, Start, Work};
+use evenkeel_workload::{Program, Workload};
 
 use crate::threads::beside::Beside;
+use crate::threads::caches::Caches;
 use crate::threads::calendar::{Calendar, Entry};
 use crate::threads::code::Code;
 use crate::threads::core::Core;
@@ -65,6 +66,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) running: Vec<u8>,
     /// What its threads' memory carries.
     pub(crate) ways: Ways,
+    /// What its caches hold.
+    pub(crate) caches: Caches,
     /// Speedup of the biggest over the smallest core type by phase.
     pub(crate) speedups: Vec<f64>,
     /// What becomes of every thread, for policies that need it.
@@ -106,6 +109,9 @@ impl<'a> Engine<'a> {
         let calibrate = |program: &_, behaviour: &_, work| instructions(origin, program, behaviour, work);
         let code = lower(workload, origin, &calibrate).map_err(Error::Invalid)?;
         let new = |index| Thread::new(&code, index, machine.core_types.len(), options.seed);
+        let reuses =
+            |program: &Program| program.phases.iter().map(|phase| phase.behaviour.reuse_kb).fold(0.0, f64::max);
+        let caches = Caches::new(machine, &workload.programs.iter().map(reuses).collect::<Vec<_>>());
         let mut unfinished = vec![0; workload.programs.len()];
         let at_start = |thread: &&crate::threads::code::ThreadCode| thread.start != Start::Spawned;
         for thread in code.threads.iter().filter(at_start) {
@@ -140,7 +146,8 @@ impl<'a> Engine<'a> {
                 false => machine.all().iter().map(|core| machine.siblings(core)).collect(),
             },
             running: vec![0; machine.cores.len()],
-            ways: Ways::new(machine, code.behaviours.iter()),
+            ways: Ways::new(machine, code.behaviours.iter(), caches.worst()),
+            caches,
             speedups: code.behaviours.iter().map(|phase| origin.speedup_over(smallest, phase)).collect(),
             foresight: None,
             beside: None,

@@ -4,10 +4,12 @@ use evenkeel_model::{ClusterId, CoreId, CoreSet, CoreTypeId, Hz, Instructions, N
 use evenkeel_sched::Span;
 use evenkeel_workload::program::Memory;
 
+use crate::threads::caches::Use;
 use crate::threads::engine::Engine;
 use crate::threads::memory::Want;
 use crate::threads::observer::Event;
 use crate::threads::pmu;
+use crate::threads::speeds::Cell;
 use crate::threads::thread::{RunState, SPIN};
 
 /// Mean time between two bursts of background work on a core, and their longest duration (assumed: kernel threads and
@@ -44,7 +46,9 @@ impl Engine<'_> {
         let spin = t.phase == SPIN;
         let at = self.speeds.cell(t, cluster, self.running[core.index()]);
         let reference = self.speeds.reference(cluster, self.running[core.index()]);
-        let rate = if spin { 1.0 } else { self.ways.rate(core, self.speeds.rate(at)) };
+        let stall = self.speeds.stall(at);
+        let alone = self.caches.rate(core, self.speeds.rate(at), stall);
+        let rate = if spin { 1.0 } else { self.ways.rate(core, alone) };
         let whole = t.part + ran.0 as f64 * rate;
         let done = if self.now >= c.done_at { t.remaining } else { (whole as u64).min(t.remaining) };
         t.remaining -= done;
@@ -67,11 +71,11 @@ impl Engine<'_> {
         if retired > 0
             && let Some(counts) = self.speeds.counts(at)
         {
-            let counters = match self.ways.delay(core) {
+            let counters = match self.ways.delay(core) + self.caches.delay(core, stall) {
                 0.0 => pmu::read(counts, retired, &mut t.noise),
                 delay => {
                     let cycles = delay * self.opps[cluster.index()].frequency.per_ns();
-                    pmu::read(&pmu::waiting(counts, cycles), retired, &mut t.noise)
+                    pmu::read(&pmu::waiting(counts, cycles, self.caches.misses(core)), retired, &mut t.noise)
                 }
             };
             span.counters = Some(counters);
@@ -122,7 +126,13 @@ impl Engine<'_> {
     /// What runs on a core has changed: what becomes of others.
     pub(crate) fn share_hardware(&mut self, core: CoreId) {
         self.share_pipelines(core);
+        self.share_cache(core);
         self.share_memory(core);
+    }
+
+    /// How fast a core runs what its thread does, in instructions a nanosecond, beside all that runs on others.
+    fn rate(&self, core: CoreId, at: Cell) -> f64 {
+        self.ways.rate(core, self.caches.rate(core, self.speeds.rate(at), self.speeds.stall(at)))
     }
 
     /// What becomes of the hardware threads that share the core's pipelines.
@@ -139,6 +149,33 @@ impl Engine<'_> {
                 self.complete(thread);
             }
         }
+    }
+
+    /// What a core's thread uses of its cache has changed: what becomes of those with which it shares that.
+    fn share_cache(&mut self, core: CoreId) {
+        if !self.caches.limited() {
+            return;
+        }
+        let own = self.machine.cores[core.index()].cluster;
+        for (other, misses) in self.caches.using(core, self.used(core)) {
+            self.settle(other);
+            self.caches.share(other, misses);
+            if other != core {
+                self.share_memory(other);
+                self.complete(other);
+            }
+            // Its own is observed once it is known what it does.
+            let cluster = self.machine.cores[other.index()].cluster;
+            if cluster != own {
+                self.observe_power_of(cluster);
+            }
+        }
+    }
+
+    fn used(&self, core: CoreId) -> Option<Use> {
+        let t = &self.threads[self.cores[core.index()].current?.index()];
+        let kb = self.code.behaviours.get(t.phase as usize)?.reuse_kb;
+        (kb > 0.0).then_some(Use { program: t.program, kb })
     }
 
     /// What a core's thread wants of memory has changed.
@@ -161,9 +198,10 @@ impl Engine<'_> {
 
     fn wanted(&self, core: CoreId) -> Option<Want> {
         let t = &self.threads[self.cores[core.index()].current?.index()];
-        let bytes = self.code.behaviours.get(t.phase as usize)?.bytes();
+        let bytes = self.code.behaviours.get(t.phase as usize)?.bytes() * self.caches.misses(core);
         let cluster = self.machine.cores[core.index()].cluster;
-        let alone = 1.0 / self.speeds.rate(self.speeds.cell(t, cluster, self.running[core.index()]));
+        let at = self.speeds.cell(t, cluster, self.running[core.index()]);
+        let alone = 1.0 / self.caches.rate(core, self.speeds.rate(at), self.speeds.stall(at));
         let home = t.home.filter(|_| self.workload.programs[t.program].memory == Memory::Local);
         (bytes > 0.0).then_some(Want { bytes, alone, home })
     }
@@ -180,9 +218,10 @@ impl Engine<'_> {
         let t = &self.threads[thread.index()];
         let rate = match t.phase {
             SPIN => 1.0,
-            _ => self.ways.rate(core, self.speeds.rate(self.speeds.cell(t, cluster, self.running[core.index()]))),
+            _ => self.rate(core, self.speeds.cell(t, cluster, self.running[core.index()])),
         };
         let needs = libm::ceil((t.remaining as f64 - t.part) / rate) as u64;
+        let c = &mut self.cores[core.index()];
         c.done_at = self.now + c.stall + Ns(needs);
         self.set_due(core);
     }
@@ -244,7 +283,7 @@ impl Engine<'_> {
             };
             let t = &self.threads[thread.index()];
             let at = self.speeds.cell(t, cluster, self.running[core.index()]);
-            let rate = self.ways.rate(core, self.speeds.rate(at));
+            let rate = self.rate(core, at);
             watts += kind.activity * rate * opp.voltage.0 * opp.voltage.0 + leaked;
         }
         if self.powers[cluster.index()] != Watts(watts) {

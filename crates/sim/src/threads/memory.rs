@@ -52,12 +52,12 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
-    /// The ways on which this code can be too much for a machine.
-    pub(crate) fn new<'a>(machine: &Machine, code: impl Iterator<Item = &'a Behaviour> + Clone) -> Self {
+    /// The ways on which this code can be too much for a machine, where it misses a shared cache so many times as often at the worst.
+    pub(crate) fn new<'a>(machine: &Machine, code: impl Iterator<Item = &'a Behaviour> + Clone, misses: f64) -> Self {
         let most = |core: CoreId| {
             let kind = machine.cores[core.index()].core_type;
             let at = machine.core_types[kind.index()].max_frequency();
-            code.clone().map(|phase| phase.bytes() * machine.rate(kind, at, phase)).fold(0.0, f64::max)
+            code.clone().map(|phase| phase.bytes() * misses * machine.rate(kind, at, phase)).fold(0.0, f64::max)
         };
         let wanted = |cores: CoreSet| cores.iter().map(most).sum::<f64>();
         let way = |carries: f64, of, cores| (wanted(cores) > carries).then_some(Way { carries, of, wait: 0.0 });
@@ -209,7 +209,7 @@ mod tests {
     fn ways(node: f64, little: Option<f64>) -> Ways {
         let mut machine = machines::by_name("2B2S").unwrap();
         (machine.memory_gbps, machine.clusters[1].memory_gbps) = (Some(node), little);
-        Ways::new(&machine, [STREAM].iter())
+        Ways::new(&machine, [STREAM].iter(), 1.0)
     }
 
     fn want(bytes: f64, alone: f64) -> Option<Want> {
@@ -227,7 +227,7 @@ mod tests {
         assert!(!ways(1e6, Some(1e6)).limited());
         assert!(ways(1.0, None).limited());
         let machine = machines::by_name("2B2S").unwrap();
-        assert!(!Ways::new(&machine, [Behaviour::REFERENCE].iter()).limited());
+        assert!(!Ways::new(&machine, [Behaviour::REFERENCE].iter(), 1.0).limited());
     }
 
     /// Why no published number depends on `memory_gbps`: docs/reproductions.md says so.
@@ -242,7 +242,7 @@ mod tests {
                 .flat_map(|program| suite::program(program.name, None).unwrap().phases)
                 .map(|phase| phase.behaviour)
                 .collect();
-            let ways = Ways::new(&machine, phases.iter());
+            let ways = Ways::new(&machine, phases.iter(), 1.0);
             assert!(!phases.is_empty() && !ways.limited(), "{} {from}", machine.name);
         }
     }

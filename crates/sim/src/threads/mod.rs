@@ -3,6 +3,7 @@
 pub mod perfetto;
 
 mod beside;
+mod caches;
 mod calendar;
 mod code;
 mod core;

@@ -49,9 +49,11 @@ pub(crate) fn per_instruction(
     Counters(counts)
 }
 
-/// Counts per instruction of code that waits for so many cycles more, for memory that has too much to carry.
-pub(crate) fn waiting(per_instruction: &Counters, cycles: f64) -> Counters {
+/// Counts per instruction of code that waits for so many cycles more, for memory that has too much to carry, and for so many times as many
+/// misses of a cache that others use, too.
+pub(crate) fn waiting(per_instruction: &Counters, cycles: f64, misses: f64) -> Counters {
     let mut counts = *per_instruction;
+    counts.0[Counter::L2Refills as usize] *= misses;
     for counter in [Counter::Cycles, Counter::MemoryStallCycles] {
         counts.0[counter as usize] += cycles;
     }

@@ -23,8 +23,9 @@ pub(crate) struct Speeds {
     /// The core type and operating point of each column, and where each cluster's column begins.
     columns: Vec<(CoreTypeId, Opp)>,
     of: Vec<usize>,
-    /// Instructions per ns, and counts per instruction if they are wanted.
+    /// Instructions per ns, for how many ns of an instruction memory keeps the core, and counts per instruction if they are wanted.
     rates: Vec<f64>,
+    stalls: Vec<f64>,
     counts: Vec<Counters>,
 }
 
@@ -72,6 +73,7 @@ impl Speeds {
                         (Memory::Local, true) => machine.costs.remote_memory,
                     };
                     self.rates.push(machine.rate_beside(on, at, &behaviour.at_distance(distance), longer));
+                    self.stalls.push(machine.core_types[on.index()].stall(&behaviour.at_distance(distance)));
                     if self.counting {
                         self.counts.push(pmu::per_instruction(machine, on, at, behaviour, distance, longer));
                     }
@@ -104,6 +106,11 @@ impl Speeds {
     /// Instructions per ns.
     pub(crate) fn rate(&self, at: Cell) -> f64 {
         self.rates[at.0]
+    }
+
+    /// For how long memory keeps the core, in ns an instruction.
+    pub(crate) fn stall(&self, at: Cell) -> f64 {
+        self.stalls[at.0]
     }
 
     /// Counts per instruction, if they are wanted.

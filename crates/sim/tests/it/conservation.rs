@@ -39,10 +39,10 @@ proptest! {
 
     #[test]
     fn the_books_balance(
-        (workload, work) in random_workload(),
+        (mut workload, work) in random_workload(),
         (big, little) in (0..4u16, 0..4u16).prop_filter("a machine has cores", |(big, little)| big + little > 0),
         delay in prop_oneof![Just(0u64), 1..500_000u64],
-        noise: bool, costly: bool, nodes: bool, narrow: bool, seed: u64,
+        noise: bool, costly: bool, nodes: bool, narrow: bool, crowded: bool, seed: u64,
     ) {
         let mut machine = if costly { with_costs(machine(big, little)) } else { machine(big, little) };
         if nodes {
@@ -50,6 +50,10 @@ proptest! {
             machine.costs.remote_memory = 1.5;
         }
         machine.memory_gbps = narrow.then_some(0.5);
+        machine.clusters.iter_mut().for_each(|cluster| cluster.cache_mb = crowded.then_some(1.0));
+        for phase in workload.programs.iter_mut().flat_map(|program| &mut program.phases) {
+            phase.behaviour.reuse_kb = phase.behaviour.memory_ns;
+        }
         let options = Options { seed, noise, delay: Ns(delay), oracle: true, ..Options::default() };
         let spun = workload.programs.iter().flat_map(|p| &p.threads).flat_map(|t| &t.ops).any(|op| {
             matches!(op, Op::Repeat { body, .. } if body.iter().any(|op| matches!(op, Op::Spin(_))))

@@ -104,3 +104,54 @@ fn each_node_carries_what_is_at_home_there() {
     let exited = exits(&on(&machine, p));
     assert!(exited.iter().all(|at| *at < 13), "{exited:?}: both do");
 }
+
+/// Code that takes as long for misses on a big core as for the instructions themselves, and uses so much again and again.
+fn reuses(kb: f64, threads: Vec<Thread>) -> Program {
+    let mut p = program("p", threads);
+    (p.phases[0].behaviour.memory_ns, p.phases[0].behaviour.reuse_kb) = (500.0, kb);
+    p
+}
+
+#[test]
+fn programs_that_share_a_cache_miss_more_often() {
+    let mut big = machine(2, 0);
+    big.clusters[0].cache_mb = Some(2.0);
+    let one = |work| reuses(1440.0, vec![thread("t", vec![compute(work)])]);
+    let options = Options { counters: true, ..Options::default() };
+    let both = |machine: &evenkeel_model::Machine| {
+        play(machine, &workload(vec![one(20), one(10)]), "cfs", &options).expect("runs")
+    };
+    // Together they use 1.44 times as much as there is: 1.2 times as many misses, until the short one ends.
+    let outcome = both(&big);
+    assert_eq!(exits(&outcome), [21, 11]);
+    let refills = |thread: usize| outcome.threads[thread].counters.expect("asked for").get(Counter::L2Refills);
+    assert!((refills(0) / refills(1) / (22.0 / 12.0) - 1.0).abs() < 0.1, "{} and {}", refills(0), refills(1));
+    // Not where all fits, nor where nothing says how much the cache holds, nor between threads of one program.
+    big.clusters[0].cache_mb = Some(2.88);
+    assert_eq!(exits(&both(&big)), [20, 10]);
+    big.clusters[0].cache_mb = None;
+    assert_eq!(exits(&both(&big)), [20, 10]);
+    big.clusters[0].cache_mb = Some(0.1);
+    let threads = reuses(1440.0, vec![thread("t", vec![compute(20)]), thread("u", vec![compute(10)])]);
+    assert_eq!(exits(&on(&big, threads)), [20, 10]);
+}
+
+#[test]
+fn clusters_of_two_types_share_the_cache_that_they_have_in_common() {
+    let mut both = machine(1, 1);
+    for cluster in &mut both.clusters {
+        (cluster.cache, cluster.cache_mb) = (0, Some(2.0));
+    }
+    let bound = |core, work| {
+        let mut t = thread("t", vec![compute(work)]);
+        t.sched.cpus = Some(vec![core]);
+        reuses(1440.0, vec![t])
+    };
+    let run = |machine: &evenkeel_model::Machine| {
+        exits(&play(machine, &workload(vec![bound(0, 30), bound(1, 10)]), "cfs", &Options::default()).expect("runs"))
+    };
+    // 1 ns and 0.5 ns an instruction, and 0.5 ns for misses: 16 ms together, of which the big core has 1.1 ns for each of 30 million.
+    assert_eq!(run(&both)[1], 16);
+    (both.clusters[1].cache, both.clusters[1].cache_mb) = (1, Some(2.0));
+    assert_eq!(run(&both), [30, 15]);
+}

@@ -162,14 +162,17 @@ fn phase_of(name: &str, text: &Spanned<PhaseText>) -> Result<Phase, Fault> {
     if let Some(bytes) = phase.memory_bytes.filter(|bytes| !(0.0..=1e6).contains(bytes)) {
         return fault(format!("expected memory_bytes from 0 to 1e6 bytes per 1000 instructions, not {bytes}"));
     }
+    if !(0.0..=1e9).contains(&phase.reuse_kb) {
+        return fault(format!("expected reuse_kb from 0 to 1e9 kB, not {}", phase.reuse_kb));
+    }
     if !(phase.starved >= 0.0 && phase.starved <= 1e6) {
         return fault(format!("expected starved from 0 to 1e6 cycles per 1000 instructions, not {}", phase.starved));
     }
     if let Some((key, value)) = rates.iter().find(|(_, value)| !(0.0..=1000.0).contains(value)) {
         return fault(format!("expected {key} from 0 to 1000 per 1000 instructions, not {value}"));
     }
-    let PhaseText { ilp, memory_ns, memory_bytes, starved, branches, fp, stores, .. } = *phase;
-    let behaviour = Behaviour { ilp, memory_ns, memory_bytes, starved, branches, fp, stores };
+    let PhaseText { ilp, memory_ns, memory_bytes, reuse_kb, starved, branches, fp, stores, .. } = *phase;
+    let behaviour = Behaviour { ilp, memory_ns, memory_bytes, reuse_kb, starved, branches, fp, stores };
     Ok(Phase { name: name.to_owned(), behaviour })
 }
 

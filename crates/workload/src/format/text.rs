@@ -147,6 +147,8 @@ pub(crate) struct PhaseText {
     pub memory_ns: f64,
     pub memory_bytes: Option<f64>,
     #[serde(default)]
+    pub reuse_kb: f64,
+    #[serde(default)]
     pub starved: f64,
     #[serde(default = "hundred")]
     pub branches: f64,

@@ -107,7 +107,7 @@ fn cost(phase: &str, cached: bool, fetched: Fetched, memory_ns: f64, stores: f64
         Fetched::Streamed => Some(memory_ns * BANDWIDTH),
         Fetched::WhenMissed => None,
     };
-    let behaviour = Behaviour { ilp: 2.0, memory_ns, memory_bytes, starved: 0.0, branches: 100.0, fp: 0.0, stores };
+    let behaviour = Behaviour { memory_ns, memory_bytes, branches: 100.0, stores, ..Behaviour::REFERENCE };
     Cost { phase, behaviour, instructions, sleep: Ns::ZERO }
 }
 

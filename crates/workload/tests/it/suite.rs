@@ -80,6 +80,7 @@ fn machine() -> Machine {
         cores: CoreSet::first(2),
         node: 0,
         cache: id.into(),
+        cache_mb: None,
         memory_gbps: None,
     };
     let core = |id: u8| Core { core_type: CoreTypeId(id), cluster: ClusterId(id.into()) };
