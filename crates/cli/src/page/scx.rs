@@ -211,7 +211,7 @@ fn charts(story: &Story) -> Markup {
             (chart("busy", "Busy cores", "how many cores ran threads, on average", &[series("cores", cores)]))
             (chart("threads", "Threads", "that are scheduled", &[series("threads", story.at_each(|figures| figures.living as f64))]))
             (chart("decisions", "Decisions", "a second", &decided))
-            (chart("waits", "The longest wait so far", "ms", &waits))
+            (chart("longest-wait", "The longest wait so far", "ms", &waits))
             (chart("blame", "Waits for other threads", "seconds a second, in futex calls, all threads together",
                 &[series("waited", story.between(|before, after, seconds| after.blamed.since(before.blamed).as_secs_f64() / seconds))]))
         }

@@ -12,7 +12,16 @@ fn real_rt_app_files_run_under_every_policy() {
     let files: Vec<String> = files.map(|file| file.unwrap().path().to_str().unwrap().to_owned()).collect();
     for file in files.iter().filter(|file| file.ends_with(".json")) {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("evenkeel"));
-        command.args(["compare", file, "--machine", "odroid-xu3", "--policy", "cfs,static,gts,wash,colab"]);
+        command.args([
+            "compare",
+            file,
+            "--machine",
+            "odroid-xu3",
+            "--policy",
+            "cfs,static,gts,wash,colab",
+            "--seeds",
+            "1",
+        ]);
         let output = command.args(["--format", "json"]).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{file}: {errors}");
