@@ -94,6 +94,8 @@ fn policies_and_knobs() -> Vec<String> {
     let knobs = [
         "colab:deal=load/kernel",
         "colab:takeover=blamed/kernel",
+        "colab:eligible=all/kernel",
+        "colab:vruntime=divided/kernel",
         "colab:culprit=holders/kernel",
         "pfs:lag=10ms/kernel",
     ];

@@ -10,7 +10,7 @@
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId, ThreadKind};
 
-use super::description::{Description, Guarantee, Knob, Reads, Value};
+use super::description::{Description, Guarantee, Knob, Reads, Setup, Value};
 use super::hooks::{Changes, Group, Policy, Standing};
 use super::in_kernel::InKernel;
 use super::parts::culprit::{CULPRIT, Culprit};
@@ -24,40 +24,54 @@ use crate::state::State;
 use crate::thread::Run;
 use evenkeel_hooks::hooks;
 
-/// How far from the mean "high" and "low" begin, in standard deviations, and at least as a share of the mean (assumed).
-const LABEL_DEVIATIONS: f64 = 0.5;
+/// How far from the mean "high" and "low" begin at least, as a share of it (assumed): threads that differ by less are equal.
 const LABEL_MARGIN: f64 = 0.05;
+
+/// What can be set.
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "takeover",
+        summary: "which of the threads that little cores run an idle big core takes over (Algorithm 1: any)",
+        value: Value::Word(&["any", "blamed", "none"]),
+    },
+    Knob {
+        name: "deal",
+        summary: "to which core of its group a woken or new thread goes: idle ones in turn (with takeover=any big ones first), else all in turn; all in turn (Algorithm 1); the least loaded for what it can do",
+        value: Value::Word(&["idle", "turn", "load"]),
+    },
+    Knob {
+        name: "eligible",
+        summary: "which of the threads that wait for a core it chooses among: those that are at most a latency ahead of the first in vruntime, so that blocking ones do not starve others (3.1 wants fairness); all (Algorithm 1)",
+        value: Value::Word(&["latency", "all"]),
+    },
+    Knob {
+        name: "blame",
+        summary: "which waiting a thread is blamed for: recent, halved each period, or all since it began (4.1)",
+        value: Value::Word(&["recent", "all"]),
+    },
+    Knob {
+        name: "labels",
+        summary: "how far from the mean a high and a low speedup and blame begin, in standard deviations, and at least 5 % of the mean; 3.2 has no number",
+        value: Value::Number { default: 0.5, from: 0.0, to: 10.0 },
+    },
+    Knob {
+        name: "vruntime",
+        summary: "what time on a big core adds to a thread's vruntime: that time multiplied by the thread's speedup, for equal progress (3.2), or divided by it, as it is written in 4.1",
+        value: Value::Word(&["multiplied", "divided"]),
+    },
+    CULPRIT,
+    GC,
+];
 
 /// What `evenkeel policies` shows of it, and how it is made.
 pub(super) static DESCRIPTION: Description = Description {
     summary: "deals threads to cores by sensitivity, runs the most blamed first, lets big cores take over from little ones",
     source: "Yu, Petoumenos, Janjic, Leather, Thomson, \"COLAB: a collaborative multi-factor scheduler for asymmetric multicore processors\", CGO 2020, sections 3 and 4",
     reads: Reads::Speedups,
-    knobs: &[
-        Knob {
-            name: "takeover",
-            summary: "which of the threads that little cores run an idle big core takes over (Algorithm 1: any)",
-            value: Value::Word(&["any", "blamed", "none"]),
-        },
-        Knob {
-            name: "deal",
-            summary: "to which core of its group a woken or new thread goes: idle ones in turn (with takeover=any big ones first), else all in turn; all in turn (Algorithm 1); the least loaded for what it can do",
-            value: Value::Word(&["idle", "turn", "load"]),
-        },
-        Knob {
-            name: "blame",
-            summary: "which waiting a thread is blamed for: recent, halved each period, or all since it began (4.1)",
-            value: Value::Word(&["recent", "all"]),
-        },
-        CULPRIT,
-        GC,
-    ],
+    knobs: KNOBS,
     guarantees: &[Guarantee::TakesOver],
-    in_kernel: Some(InKernel { choices: &["takeover", "deal"], ..InKernel::new(6) }),
-    ..Description::of::<Colab>("colab", |setup| {
-        let (takeover, deal) = (Takeover::named(setup.word("takeover")), Deal::named(setup.word("deal")));
-        Box::new(Colab::new(takeover, deal, Blame::named(setup.word("blame")), Culprit::of(setup), Services::of(setup)))
-    })
+    in_kernel: Some(InKernel { choices: &["takeover", "deal", "eligible", "vruntime"], ..InKernel::new(6) }),
+    ..Description::of::<Colab>("colab", |setup| Box::new(Colab::new(setup)))
 };
 
 /// Which running threads of little cores a big core without work takes over.
@@ -101,6 +115,20 @@ impl Deal {
     }
 }
 
+/// Which threads of its own queue a core chooses among.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Eligible {
+    /// Those that are at most a latency ahead of the first in vruntime.
+    Latency,
+    All,
+}
+
+impl Eligible {
+    fn named(word: &str) -> Self {
+        if word == "all" { Self::All } else { Self::Latency }
+    }
+}
+
 /// How long a thread is blamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blame {
@@ -116,12 +144,32 @@ impl Blame {
     }
 }
 
+/// What time on a big core adds to vruntime. "By dividing it by its speedup value" (4.1) lets threads on big cores have more time still,
+/// and "relative equal progress", which that sentence is about, needs the opposite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Vruntime {
+    /// What was achieved in it.
+    Multiplied,
+    /// The less, the more was achieved in it.
+    Divided,
+}
+
+impl Vruntime {
+    fn named(word: &str) -> Self {
+        if word == "divided" { Self::Divided } else { Self::Multiplied }
+    }
+}
+
 /// The COLAB scheduler.
 #[derive(Debug)]
 pub struct Colab {
     takeover: Takeover,
     deal: Deal,
+    eligible: Eligible,
     blame: Blame,
+    /// How far from the mean "high" and "low" begin, in standard deviations.
+    deviations: f64,
+    vruntime: Vruntime,
     culprit: Culprit,
     services: Services,
     labels: Vec<Labels>,
@@ -256,11 +304,11 @@ impl Policy for Colab {
     /// Equal progress: a span on a big core counts for as much as it achieved (4.1, scale-slice). What compares vruntimes,
     /// at a tick and at a wake-up, compares progress.
     fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
-        achieved(s, thread, core, ran)
+        self.counted(s, thread, core, ran)
     }
 
     fn owes(&self, s: &State, running: ThreadId, core: CoreId) -> Ns {
-        achieved(s, running, core, fair::unreported(s, running))
+        self.counted(s, running, core, fair::unreported(s, running))
     }
 
     /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.
@@ -303,8 +351,8 @@ impl Policy for Colab {
             matches!(t.run, Run::Ready | Run::Running) || t.window.on_type.iter().any(|window| window.time > Ns::ZERO)
         };
         let ready = || s.living().filter(took_part);
-        let speedup = Spread::of(ready().map(|thread| s.speedup(thread)));
-        let block = Spread::of(ready().map(|thread| self.labels[thread.index()].block));
+        let speedup = Spread::of(self.deviations, ready().map(|thread| s.speedup(thread)));
+        let block = Spread::of(self.deviations, ready().map(|thread| self.labels[thread.index()].block));
         for thread in ready() {
             let labels = &mut self.labels[thread.index()];
             labels.high_block = block.high(labels.block);
@@ -331,13 +379,16 @@ impl Policy for Colab {
 }
 
 impl Colab {
-    fn new(takeover: Takeover, deal: Deal, blame: Blame, culprit: Culprit, services: Services) -> Self {
+    fn new(setup: &Setup) -> Self {
         Self {
-            takeover,
-            deal,
-            blame,
-            culprit,
-            services,
+            takeover: Takeover::named(setup.word("takeover")),
+            deal: Deal::named(setup.word("deal")),
+            eligible: Eligible::named(setup.word("eligible")),
+            blame: Blame::named(setup.word("blame")),
+            deviations: setup.number("labels"),
+            vruntime: Vruntime::named(setup.word("vruntime")),
+            culprit: Culprit::of(setup),
+            services: Services::of(setup),
             labels: Vec::new(),
             urgencies: Vec::new(),
             round_robin: RoundRobin::default(),
@@ -363,9 +414,9 @@ impl Colab {
         let queue = &s.core(core).queue;
         let first = queue.first()?;
         let bound = queue.first_vruntime()? + fair::latency(s).0 as i64;
-        let eligible = queue.iter().filter(|thread| s.thread(*thread).vruntime <= bound);
+        let may = |thread: &ThreadId| self.eligible == Eligible::All || s.thread(*thread).vruntime <= bound;
         let mut best = first;
-        for thread in eligible {
+        for thread in queue.iter().filter(may) {
             // Strictly more blamed: among equals the order of vruntime stands.
             if self.urgency(thread) > self.urgency(best) {
                 best = thread;
@@ -426,11 +477,16 @@ impl Colab {
     fn urgency(&self, thread: ThreadId) -> f64 {
         self.urgencies.get(thread.index()).copied().unwrap_or_default()
     }
-}
 
-/// What a span on a core counts for.
-fn achieved(s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
-    Ns((fair::charge(s, thread, ran).0 as f64 * s.progress_rate(thread, core)) as u64)
+    /// What a span on a core counts for.
+    fn counted(&self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
+        let (time, rate) = (fair::charge(s, thread, ran).0 as f64, s.progress_rate(thread, core));
+        let counted = match self.vruntime {
+            Vruntime::Multiplied => time * rate,
+            Vruntime::Divided => time / rate,
+        };
+        Ns(counted as u64)
+    }
 }
 
 /// `rr_allocator_`: a core of the group. A thread that may run on none of the group is dealt to all that it may run on. Of idle cores in
@@ -464,11 +520,12 @@ struct Spread {
 }
 
 impl Spread {
-    fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+    /// The margin is so many standard deviations wide.
+    fn of(deviations: f64, values: impl Iterator<Item = f64> + Clone) -> Self {
         let count = values.clone().count().max(1) as f64;
         let mean = values.clone().sum::<f64>() / count;
         let variance = values.map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
-        Self { mean, margin: (LABEL_DEVIATIONS * variance.sqrt()).max(LABEL_MARGIN * mean) }
+        Self { mean, margin: (deviations * variance.sqrt()).max(LABEL_MARGIN * mean) }
     }
 
     fn high(&self, value: f64) -> bool {

@@ -83,6 +83,8 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
         "colab:takeover=none",
         "colab:deal=turn",
         "colab:deal=load",
+        "colab:eligible=all",
+        "colab:vruntime=divided",
         "colab:blame=all",
         "pfs:lag=5ms",
         "bias:stay-on-node",

@@ -3,10 +3,13 @@
 #pragma once
 #include "fair.h"
 
-/* Which threads an idle big core takes over, and which core a thread is dealt to. */
-enum colab_choice { TAKEOVER, DEAL };
+/* Which threads an idle big core takes over, which core a thread is dealt to, which threads a core chooses among, and what time on a
+ * big core adds to vruntime. */
+enum colab_choice { TAKEOVER, DEAL, ELIGIBLE, VRUNTIME };
 enum takeover { ANY_THREAD, BLAMED, NO_THREAD };
 enum deal { IDLE_FIRST, IN_TURN, BY_LOAD };
+enum eligible { WITHIN_LATENCY, ALL_THAT_WAIT };
+enum vruntime { MULTIPLIED, DIVIDED };
 
 /* In what order cores come where loads do not count, and what comes after any load of an idle core. */
 #define FIRST 1
@@ -70,6 +73,12 @@ DECISION __u32 colab_place(__u32 slot, __u32 why, __u32 near)
 	return colab_deal(slot, thread_at(slot)->group);
 }
 
+/* Whether a thread is too far ahead for its turn. */
+static __always_inline bool colab_passed_over(__u32 slot, __s64 bound)
+{
+	return machine.choices[ELIGIBLE] == WITHIN_LATENCY && thread_at(slot)->vruntime > bound;
+}
+
 /* The most blamed of the threads whose turn it may be: of those that wait for a core, and of the one that ran there, if one could go
  * on. */
 DECISION __u32 colab_max_block_local(__u32 core, __u32 ran)
@@ -84,14 +93,14 @@ DECISION __u32 colab_max_block_local(__u32 core, __u32 ran)
 			bound = thread_at(fair_before(slot, ran))->vruntime + (__s64)fair_latency();
 		seen = 1;
 		/* Of a long queue the rest comes later still. */
-		if (thread_at(slot)->vruntime > bound)
+		if (colab_passed_over(slot, bound))
 			break;
 		if (!best || thread_at(slot)->urgency > thread_at(best)->urgency)
 			best = slot;
 	}
 	if (!seen)
 		return ran;
-	if (!ran || thread_at(ran)->vruntime > bound || (best && thread_at(best)->urgency > thread_at(ran)->urgency))
+	if (!ran || colab_passed_over(ran, bound) || (best && thread_at(best)->urgency > thread_at(ran)->urgency))
 		return best;
 	return best && thread_at(best)->urgency == thread_at(ran)->urgency ? fair_before(best, ran) : ran;
 }
@@ -159,5 +168,9 @@ DECISION __u64 colab_slice(__u32 slot, __u32 core)
 
 static __u64 colab_charge(__u32 slot, __u32 core, __u64 ran)
 {
-	return fair_charge(slot, ran) * progress_rate(slot, core) / ONE;
+	__u32 rate = progress_rate(slot, core);
+
+	if (machine.choices[VRUNTIME] == DIVIDED)
+		return fair_charge(slot, ran) * ONE / (rate ? rate : ONE);
+	return fair_charge(slot, ran) * rate / ONE;
 }
