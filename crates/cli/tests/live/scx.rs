@@ -96,6 +96,7 @@ fn policies_and_knobs() -> Vec<String> {
         "colab:takeover=blamed/kernel",
         "colab:eligible=all/kernel",
         "colab:vruntime=divided/kernel",
+        "colab:balance/kernel",
         "colab:culprit=holders/kernel",
         "pfs:lag=10ms/kernel",
     ];

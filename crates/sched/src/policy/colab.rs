@@ -45,6 +45,11 @@ const KNOBS: &[Knob] = &[
         value: Value::Word(&["latency", "all"]),
     },
     Knob {
+        name: "balance",
+        summary: "threads are moved as CFS balances, too: of CFS's functions 4.2 replaces the two that select threads and cores; else dealing and idle cores alone even out queues",
+        value: Value::Switch,
+    },
+    Knob {
         name: "blame",
         summary: "which waiting a thread is blamed for: recent, halved each period, or all since it began (4.1)",
         value: Value::Word(&["recent", "all"]),
@@ -70,7 +75,7 @@ pub(super) static DESCRIPTION: Description = Description {
     reads: Reads::Speedups,
     knobs: KNOBS,
     guarantees: &[Guarantee::TakesOver],
-    in_kernel: Some(InKernel { choices: &["takeover", "deal", "eligible", "vruntime"], ..InKernel::new(6) }),
+    in_kernel: Some(InKernel { choices: &["takeover", "deal", "eligible", "vruntime", "balance"], ..InKernel::new(6) }),
     ..Description::of::<Colab>("colab", |setup| Box::new(Colab::new(setup)))
 };
 
@@ -166,6 +171,8 @@ pub struct Colab {
     takeover: Takeover,
     deal: Deal,
     eligible: Eligible,
+    /// Whether CFS balances, too.
+    balance: bool,
     blame: Blame,
     /// How far from the mean "high" and "low" begin, in standard deviations.
     deviations: f64,
@@ -312,8 +319,8 @@ impl Policy for Colab {
     }
 
     /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.
-    fn balance(&mut self, _s: &State, _core: CoreId) -> Pick {
-        Pick::Idle
+    fn balance(&mut self, s: &State, core: CoreId) -> Pick {
+        if self.balance { fair::balance(s, core) } else { Pick::Idle }
     }
 
     /// A stop of the world is over before labels are given again.
@@ -384,6 +391,7 @@ impl Colab {
             takeover: Takeover::named(setup.word("takeover")),
             deal: Deal::named(setup.word("deal")),
             eligible: Eligible::named(setup.word("eligible")),
+            balance: setup.switch("balance"),
             blame: Blame::named(setup.word("blame")),
             deviations: setup.number("labels"),
             vruntime: Vruntime::named(setup.word("vruntime")),

@@ -174,6 +174,25 @@ fn time_on_a_big_core_counts_for_more_or_as_it_is_written_for_less() {
     }
 }
 
+/// Section 4.2 overrides the two functions that select threads and cores; CFS balances in another one. Two threads wait for one little core,
+/// and none for the other, which balances for the first time after 64 ms.
+#[test]
+fn queues_are_evened_out_as_by_cfs_only_if_that_is_set() {
+    for (policy, left) in [("colab", 2), ("colab:balance", 1)] {
+        let (from, to) = (CoreId(2), CoreId(3));
+        let mut sched = scheduler(policy, common::machine(2, 2));
+        for core in [0, 1, 2, 3].map(CoreId) {
+            waits_for(&mut sched, core);
+            assert!(matches!(sched.next(Ns::ZERO, core), Next::Run { .. }));
+        }
+        for _ in 0..2 {
+            waits_for(&mut sched, from);
+        }
+        sched.tick(Ns::from_ms(100), to);
+        assert_eq!(sched.state().core(from).queue.len(), left, "{policy}");
+    }
+}
+
 /// Section 4.2: "helps to keep both core clusters equally occupied and load balanced", in turn or, as no paper says, by what each
 /// core can do: with three threads a big core has less to do than a little one with two.
 #[test]

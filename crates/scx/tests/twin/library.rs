@@ -10,7 +10,7 @@ pub const CORES: usize = 1024;
 pub const LEVELS: usize = 3;
 pub const TYPES: usize = 8;
 pub const STEPS: usize = 64;
-pub const CHOICES: usize = 4;
+pub const CHOICES: usize = 5;
 
 /// `struct place` of `bpf/policy/state.h`; the others are its structs, too.
 #[repr(C)]

@@ -85,6 +85,7 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
         "colab:deal=load",
         "colab:eligible=all",
         "colab:vruntime=divided",
+        "colab:balance",
         "colab:blame=all",
         "pfs:lag=5ms",
         "bias:stay-on-node",

@@ -13,6 +13,7 @@ static bool may_fetch(__u32 core, bool waits, __u32 slowest)
 {
 	switch (machine.policy) {
 	case COLAB:
+		return waits || place_of(core)->type < slowest || (hook_balances() && crowded_elsewhere(core));
 	case FCF:
 	case BIAS:
 	case GTS:

@@ -3,9 +3,9 @@
 #pragma once
 #include "fair.h"
 
-/* Which threads an idle big core takes over, which core a thread is dealt to, which threads a core chooses among, and what time on a
- * big core adds to vruntime. */
-enum colab_choice { TAKEOVER, DEAL, ELIGIBLE, VRUNTIME };
+/* Which threads an idle big core takes over, which core a thread is dealt to, which threads a core chooses among, what time on a big
+ * core adds to vruntime, and whether CFS balances, too. */
+enum colab_choice { TAKEOVER, DEAL, ELIGIBLE, VRUNTIME, BALANCE };
 enum takeover { ANY_THREAD, BLAMED, NO_THREAD };
 enum deal { IDLE_FIRST, IN_TURN, BY_LOAD };
 enum eligible { WITHIN_LATENCY, ALL_THAT_WAIT };

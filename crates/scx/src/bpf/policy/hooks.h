@@ -51,7 +51,7 @@ DECISION __u64 hook_pick(__u32 core)
 /* Whether cores balance at all. */
 static __always_inline bool hook_balances(void)
 {
-	return machine.policy != COLAB;
+	return machine.policy != COLAB || machine.choices[BALANCE];
 }
 
 /* At a tick: a thread that a core should pull from another one. */

@@ -14,7 +14,7 @@
 /* Operating points of a core type: more than any machine has. */
 #define STEPS 64
 /* Knobs that a policy here may have. */
-#define CHOICES 4
+#define CHOICES 5
 #define NO_CORE 0xffffffffU
 #define ONE 1024
 
