@@ -23,14 +23,13 @@ use evenkeel_hooks::hooks;
 /// A thread that spent more than this share of its execution time contended is a bottleneck victim (section 6).
 const LOCK_THRESHOLD: f64 = 0.5;
 
-/// A contended thread says something about its program if it does this share of all that is executed, divided by the number of
-/// cores: "1 % with 2 cores, 0.5 % with 4 cores, and so on" (section 4).
-const RESPONSIBLE: f64 = 0.02;
-
 /// Threads that do a fair share of the work are homogeneous if none is further from their mean than this share of it: in what it
 /// achieves while it could run, and in its predicted speedup (assumed for "about the same amount and type of work", section 4).
 const SAME_AMOUNT: f64 = 0.5;
 const SAME_TYPE: f64 = 0.25;
+
+/// Sums that differ by less than this share are the same: the rest is rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// What can be set.
 const KNOBS: &[Knob] = &[
@@ -40,6 +39,7 @@ const KNOBS: &[Knob] = &[
         value: Value::Time(Ns::from_ms(10)),
     },
     Knob { name: "no-locks", summary: "bottlenecks are not preferred (8.5)", value: Value::Switch },
+    Knob { name: "no-exec", summary: "productive threads are not preferred, only bottlenecks", value: Value::Switch },
     Knob { name: "no-priority", summary: "service threads are like any other (8.5)", value: Value::Switch },
     Knob {
         name: "predictor",
@@ -60,6 +60,21 @@ const KNOBS: &[Knob] = &[
         name: "homogeneous",
         summary: "a program without contended threads is scalable only if its threads do about the same amount and type of work; on in the paper (4)",
         value: Value::Switch,
+    },
+    Knob {
+        name: "classes",
+        summary: "which programs are told from non-scalable ones, whose threads are ranked: sequential ones, with no more application threads than big cores, and scalable ones (6)",
+        value: Value::Word(&["both", "sequential", "scalable", "none"]),
+    },
+    Knob {
+        name: "fair-share",
+        summary: "from which share of all execution on a thread says whether its program is scalable, in per cent, divided by the number of cores (4); 0: every thread does (Algorithm 1, line 11)",
+        value: Value::Number { default: 2.0, from: 0.0, to: 100.0 },
+    },
+    Knob {
+        name: "sets",
+        summary: "how many of the threads with the highest ranks make up a share: those that come nearest to it, or the fewest that are not below it (6)",
+        value: Value::Word(&["nearest", "at-least"]),
     },
     Knob {
         name: "lock-rank",
@@ -88,6 +103,13 @@ pub struct Wash {
     quantum: Ns,
     /// Whether the threads that others wait for longest are chosen. If not: "no lock" (8.5).
     locks: bool,
+    /// Whether the most productive threads are chosen.
+    exec: bool,
+    classes: Classes,
+    /// A thread says something about its program if it does this share of all that is executed, divided by the number of cores: "1 %
+    /// with 2 cores, 0.5 % with 4 cores, and so on" (section 4). Line 11 of Algorithm 1 has every thread.
+    fair_share: f64,
+    size: Size,
     sets: Sets,
     predictor: Quality,
     /// Whether a thread stays where it was admitted until it has a whole quantum of history.
@@ -115,6 +137,10 @@ impl Wash {
         Self {
             quantum: setup.time("quantum"),
             locks: !setup.switch("no-locks"),
+            exec: !setup.switch("no-exec"),
+            classes: Classes::named(setup.word("classes")),
+            fair_share: setup.number("fair-share") / 100.0,
+            size: if setup.word("sets") == "at-least" { Size::AtLeast } else { Size::Nearest },
             sets: Sets { priority: !setup.switch("no-priority"), first_program: setup.switch("first-program") },
             predictor: match setup.word("predictor") {
                 "second-best" => Quality::SecondBest,
@@ -133,6 +159,30 @@ impl Wash {
             chosen: Vec::new(),
         }
     }
+}
+
+/// Which classes of programs have a step of their own (section 6). The others' threads are ranked.
+#[derive(Clone, Copy, Debug)]
+struct Classes {
+    /// As many application threads as big cores, or fewer ("Single-Threaded and Low Parallelism").
+    sequential: bool,
+    scalable: bool,
+}
+
+impl Classes {
+    fn named(word: &str) -> Self {
+        Self { sequential: matches!(word, "both" | "sequential"), scalable: matches!(word, "both" | "scalable") }
+    }
+}
+
+/// How many threads make up a share: "the 1 to N most important threads such that the adjusted retired instructions rate of those N
+/// threads is 0.5 of the total" leaves open what is done where no N meets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    /// As near to it as threads can be.
+    Nearest,
+    /// As few as are not below it.
+    AtLeast,
 }
 
 /// How LockRank's set is sized. "According to the fraction of cores that are big" can be read in both ways: for a share of the threads
@@ -224,7 +274,7 @@ impl Policy for Wash {
         self.observe(s);
         let (all, sets) = (s.machine.all(), self.sets);
         let applications = || sets.applications(s);
-        if applications().count() <= s.big.len() {
+        if self.classes.sequential && applications().count() <= s.big.len() {
             let in_use = in_use(s, applications());
             applications().for_each(|thread| changes.affinity(thread, in_use));
             self.bind_services(s, all.minus(in_use), changes);
@@ -298,6 +348,9 @@ impl Wash {
     /// The most productive active threads by their running total, as many as make up the big cores' share of the present
     /// rate of retired instructions, `B_RI / (B_RI + S_RI)`.
     fn exec_rank(&mut self, s: &State) {
+        if !self.exec {
+            return;
+        }
         self.ranked.clear();
         for thread in self.sets.applications(s) {
             let history = &self.histories[thread.index()];
@@ -309,7 +362,8 @@ impl Wash {
         let mean_speedup = speedups / self.ranked.len().max(1) as f64;
         let big = s.big.len() as f64 * mean_speedup;
         let share = big / (big + little(s));
-        choose_top(&mut self.ranked, &mut self.chosen, share, |thread| self.histories[thread.index()].rate);
+        let rate = |thread: ThreadId| self.histories[thread.index()].rate;
+        choose_top(&mut self.ranked, &mut self.chosen, self.size, share, rate);
     }
 
     /// The contended threads that others waited for longest, as many as make up the big cores' share, `B / (B + S)` ([`LockRank`]).
@@ -326,8 +380,8 @@ impl Wash {
         }
         let share = s.big.len() as f64 / s.cores.len() as f64;
         match self.lock_rank {
-            LockRank::Waiting => choose_top(&mut self.ranked, &mut self.chosen, share, blame),
-            LockRank::Threads => choose_top(&mut self.ranked, &mut self.chosen, share, |_| 1.0),
+            LockRank::Waiting => choose_top(&mut self.ranked, &mut self.chosen, self.size, share, blame),
+            LockRank::Threads => choose_top(&mut self.ranked, &mut self.chosen, self.size, share, |_| 1.0),
         }
     }
 
@@ -336,7 +390,7 @@ impl Wash {
     fn is_scalable(&self, s: &State) -> bool {
         let executed = |thread: ThreadId| s.thread(thread).executed.0 as f64;
         let all: f64 = self.sets.applications(s).map(executed).sum();
-        let share = RESPONSIBLE / s.cores.len() as f64;
+        let share = self.fair_share / s.cores.len() as f64;
         let responsible = || self.sets.applications(s).filter(|thread| executed(*thread) >= share * all);
         let contended = |thread| lock_share(s, thread) >= LOCK_THRESHOLD;
         let pace = |thread: ThreadId| self.histories[thread.index()].achieved / wanted(s, thread).max(1.0);
@@ -344,7 +398,7 @@ impl Wash {
             near_mean(responsible().map(pace), SAME_AMOUNT)
                 && near_mean(responsible().map(|thread| s.speedup(thread)), SAME_TYPE)
         };
-        !responsible().any(contended) && (!self.homogeneous || alike())
+        self.classes.scalable && !responsible().any(contended) && (!self.homogeneous || alike())
     }
 
     /// The threads of a scalable program that are more than a quantum behind the pace of all of them (assumed: what
@@ -414,12 +468,12 @@ fn little(s: &State) -> f64 {
     s.little.iter().map(|core| capacity(s.machine.cores[core.index()].core_type) / smallest).sum()
 }
 
-/// Chooses of the ranked threads the highest that have a share of some amount between them ("the 1 to N most important
-/// threads such that the adjusted retired instructions rate of those N threads is 0.5 of the total"), as nearly as threads can
-/// and at least one (assumed). Of nothing, none.
+/// Chooses of the ranked threads the highest that have a share of some amount between them ([`Size`]), and at least one (assumed). Of
+/// nothing, none.
 fn choose_top(
     ranked: &mut [(f64, ThreadId)],
     chosen: &mut Vec<ThreadId>,
+    size: Size,
     share: f64,
     amount: impl Fn(ThreadId) -> f64,
 ) {
@@ -430,8 +484,11 @@ fn choose_top(
     }
     let mut sum = 0.0;
     for (place, (_, thread)) in ranked.iter().enumerate() {
-        let nearer_without = sum + amount(*thread) / 2.0 >= wanted;
-        if place > 0 && nearer_without {
+        let enough = match size {
+            Size::Nearest => sum + amount(*thread) / 2.0 >= wanted,
+            Size::AtLeast => sum >= wanted * (1.0 - ROUNDING),
+        };
+        if place > 0 && enough {
             break;
         }
         sum += amount(*thread);

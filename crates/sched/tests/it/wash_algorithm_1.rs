@@ -81,15 +81,32 @@ fn who_is_waited_for_is_what_lock_ranks_are_about() {
     let without = after_one_quantum(&machine, "wash:gc=little:no-locks", true);
     assert_eq!(cores(&without, HOLDER), machine.all(), "no lock (8.5)");
     assert_eq!(cores(&without, PRODUCER), machine.big());
+    let without = after_one_quantum(&machine, "wash:gc=little:no-exec", true);
+    assert_eq!(cores(&without, PRODUCER), machine.all(), "no ranks of what is executed");
+    assert_eq!(cores(&without, HOLDER), machine.big());
 }
 
-/// Two big cores, twice as fast, do two thirds of everything: three of five equal threads are nearer to that than four.
+/// Two big cores, twice as fast, do two thirds of everything: three of five equal threads are nearer to that than four, and four are the
+/// fewest that do no less.
 #[test]
 fn big_cores_are_neither_over_nor_undersubscribed() {
     let machine = common::machine(2, 2);
-    let sched = after_work(&machine, "wash:gc=little:no-locks", true, |_| 1_000_000);
-    let bound = (0..5).filter(|id| cores(&sched, ThreadId(*id)) == machine.big());
-    assert_eq!(bound.count(), 3);
+    for (policy, expected) in [("wash:gc=little:no-locks", 3), ("wash:gc=little:no-locks:sets=at-least", 4)] {
+        let sched = after_work(&machine, policy, true, |_| 1_000_000);
+        let bound = (0..5).filter(|id| cores(&sched, ThreadId(*id)) == machine.big());
+        assert_eq!(bound.count(), expected, "{policy}");
+    }
+}
+
+/// Half of the cores are big: of two threads that others waited for equally long, one is half.
+#[test]
+fn the_fewest_that_are_not_below_a_share_may_be_exactly_as_much() {
+    let machine = common::machine(2, 2);
+    let mut sched = after_one_quantum(&machine, "wash:gc=little:no-exec:sets=at-least", true);
+    sched.blame(PRODUCER, Ns::from_ms(100));
+    sched.refresh(Ns::from_ms(80));
+    let bound = [PRODUCER, HOLDER].map(|thread| cores(&sched, thread) == machine.big());
+    assert_eq!(bound, [true, false]);
 }
 
 /// Two big cores do 4 for each 1 of the smallest, six in the middle 12: of five equal threads one is nearer to 4 of 17 than two.
@@ -178,5 +195,64 @@ fn threads_that_do_not_contend_may_have_to_be_alike() {
     for threads in [alike, of_another_type, of_another_amount] {
         assert!(left_alone("wash", threads), "{threads:?}");
         assert_eq!(left_alone("wash:homogeneous", threads), threads == alike, "{threads:?}");
+    }
+}
+
+/// A new thread runs for a while, and waits.
+fn runs(sched: &mut Scheduler, now: &mut Ns, kind: ThreadKind, time: Ns) -> ThreadId {
+    let (program, class, cores, clamp) = (ProgramId(0), Class::fair(0), sched.state().machine.all(), Clamp::default());
+    let thread = sched.create(&NewThread { program, kind, class, cores, on: BIG, clamp });
+    let core = sched.ready(*now, thread, Why::New { by: None });
+    assert!(matches!(sched.next(*now, core), Next::Run { thread: first, .. } if first == thread));
+    *now += time;
+    sched.ran(*now, thread, core, &Span { time, instructions: Some(Instructions(1_000_000)), ..Span::default() });
+    sched.blocked(*now, thread, Wait::Futex);
+    common::drop_actions(sched);
+    thread
+}
+
+/// Section 4: a thread with "1 % with 2 cores, 0.5 % with 4 cores" of the execution says something about its program, here 0.1 of 20 ms; in line
+/// 11 of Algorithm 1 each thread does. The third one ran for 10 us and waited for 20 ms.
+#[test]
+fn how_much_a_contended_thread_must_do_to_count_can_be_set() {
+    let machine = common::machine(1, 3);
+    let any_bound = |policy: &str| {
+        let mut sched = Scheduler::new(machine.clone(), Setup::parse(policy).expect("a policy").make(), None);
+        let mut now = Ns::ZERO;
+        for time in [Ns::from_ms(10), Ns::from_ms(10), Ns::from_us(10)] {
+            runs(&mut sched, &mut now, ThreadKind::Application, time);
+        }
+        now += Ns::from_ms(20);
+        sched.ready(now, ThreadId(2), Why::Woken { by: None });
+        common::drop_actions(&mut sched);
+        sched.refresh(now);
+        (0..3).any(|id| cores(&sched, ThreadId(id)) == machine.big())
+    };
+    assert!(!any_bound("wash"));
+    assert!(any_bound("wash:fair-share=0"));
+}
+
+/// Section 6 has a step of its own for programs of few threads, which get as many big cores, and one for scalable ones. Without the first
+/// a thread alone is scalable, without both it is the most productive one.
+#[test]
+fn programs_need_not_be_told_apart() {
+    let machine = common::machine(2, 2);
+    for (policy, cores_of_each) in [
+        ("wash:gc=little", [1, 3]),
+        ("wash:gc=little:classes=sequential", [1, 3]),
+        ("wash:gc=little:classes=scalable", [4, 2]),
+        ("wash:gc=little:classes=none", [2, 2]),
+    ] {
+        let mut sched = Scheduler::new(machine.clone(), Setup::parse(policy).expect("a policy").make(), None);
+        let (mut now, time) = (Ns::ZERO, Ns::from_ms(10));
+        let [application, collector] =
+            [ThreadKind::Application, ThreadKind::Service].map(|kind| runs(&mut sched, &mut now, kind, time));
+        sched.refresh(Ns::from_ms(40));
+        let found = [application, collector].map(|thread| cores(&sched, thread).len());
+        assert_eq!(found, cores_of_each, "{policy}");
+    }
+    let alike = [(0, 2.0); 4];
+    for (policy, alone) in [("wash:classes=scalable", true), ("wash:classes=sequential", false)] {
+        assert_eq!(left_alone(policy, alike), alone, "{policy}");
     }
 }
