@@ -83,9 +83,10 @@ pub enum Command {
     #[command(after_help = "Examples:\n  evenkeel machines\n  evenkeel machines --format json\n\n\
         Capacity counts as Linux does: 1024 is the biggest core at its highest frequency.")]
     Machines(Output),
-    /// List the scheduling policies and the governors of frequencies
+    /// List the scheduling policies, governors of frequencies and techniques of the runtime
     ///
-    /// The name goes to --policy or --governor of the other commands.
+    /// The name goes to --policy or --governor of the other commands. Techniques are named by programs that use the
+    /// runtime.
     #[command(after_help = "Examples:\n  evenkeel policies\n  evenkeel policies --format json")]
     Policies(Output),
     /// List the programs and mixes that come with Evenkeel

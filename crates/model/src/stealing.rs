@@ -36,6 +36,52 @@ pub struct Techniques {
     pub mugging: bool,
 }
 
+/// One of the techniques, or one of the two names that others start from, for lists.
+#[derive(Clone, Copy, Debug)]
+pub struct TechniqueInfo {
+    /// What it is in the names of [`Techniques`].
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+/// All of them, in the order in which `evenkeel policies` lists them.
+pub const TECHNIQUES: &[TechniqueInfo] = &[
+    TechniqueInfo { name: "none", summary: "takes all cores for equal", source: "AAWS, ISCA 2016, II" },
+    TechniqueInfo {
+        name: "base",
+        summary: "work-biasing and serial-sprinting: the paper's baseline",
+        source: "AAWS, ISCA 2016, III.C",
+    },
+    TechniqueInfo {
+        name: "b",
+        summary: "work-biasing: a core does not steal while a bigger one waits",
+        source: "AAWS, ISCA 2016, III.C",
+    },
+    TechniqueInfo {
+        name: "r",
+        summary: "serial-sprinting: the one big core that runs a truly serial region gets the power of the others",
+        source: "AAWS, ISCA 2016, III.C",
+    },
+    TechniqueInfo {
+        name: "p",
+        summary: "work-pacing: while all cores are active, voltages at which a little more work costs the same power on each",
+        source: "AAWS, ISCA 2016, III.A",
+    },
+    TechniqueInfo {
+        name: "s",
+        summary: "work-sprinting: waiting cores rest, and the active ones share the power that these leave in the same way",
+        source: "AAWS, ISCA 2016, III.A",
+    },
+    TechniqueInfo {
+        name: "m",
+        summary: "work-mugging: a waiting core takes over the task of a smaller one",
+        source: "AAWS, ISCA 2016, III.B",
+    },
+];
+
 /// What a parallel program is doing, by the hints of its workers (II, III.C).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
@@ -250,6 +296,20 @@ mod tests {
         }
         for wrong in ["", "base+", "+psm", "psm", "base+x", "BASE", "base+p+s"] {
             assert!(wrong.parse::<Techniques>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_technique_is_listed_by_a_letter_of_its_own() {
+        let (starts, letters): (Vec<_>, Vec<_>) =
+            TECHNIQUES.iter().map(|technique| technique.name).partition(|name| name.len() > 1);
+        assert_eq!(starts, ["none", "base"]);
+        let with = |letters: &str| format!("none+{letters}").parse::<Techniques>();
+        let all = letters.concat();
+        assert_eq!(with(&all), Ok(Techniques::BASE_PSM));
+        for letter in letters {
+            let lacks_one = with(&all.replace(letter, ""));
+            assert!(lacks_one.is_ok() && lacks_one != Ok(Techniques::BASE_PSM), "{letter}");
         }
     }
 

@@ -16,7 +16,7 @@ pub fn machines(output: Output) -> Result<String> {
     }
 }
 
-/// Lists the policies, their knobs, and the governors.
+/// Lists the policies, their knobs, the governors, and the techniques of the runtime.
 pub fn policies(output: Output) -> Result<String> {
     match output.format {
         Format::Json => json::print(&json::Policies::all()),

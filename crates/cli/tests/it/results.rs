@@ -237,6 +237,7 @@ fn lists_print_the_fields_that_are_documented() {
     let policies = json(&["policies", "--format", "json"]);
     fields(&policies["policies"][0], &["name", "summary", "source", "knobs"]);
     fields(&policies["governors"][0], &["name", "summary", "source"]);
+    fields(&policies["techniques"][0], &["name", "summary", "source"]);
     let workloads = json(&["workloads", "--format", "json"]);
     fields(&workloads["programs"][0], &["name", "description", "source", "threads", "max_threads"]);
     fields(&workloads["mixes"][0], &["name", "class", "programs", "threads"]);

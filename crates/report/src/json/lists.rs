@@ -1,6 +1,7 @@
 //! What `machines`, `policies` and `workloads` print.
 
 use evenkeel_model::Machine;
+use evenkeel_model::stealing::{TECHNIQUES, TechniqueInfo};
 use evenkeel_sched::governor::{GOVERNORS, GovernorInfo};
 use evenkeel_sched::policy::{Description, Knob, POLICIES};
 use evenkeel_workload::mix::{self, Mix};
@@ -70,7 +71,7 @@ impl<'a> From<&'a Machine> for MachineEntry<'a> {
     }
 }
 
-/// The scheduling policies and the governors of frequencies.
+/// The scheduling policies, the governors of frequencies, and the techniques of the runtime.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Policies {
@@ -78,6 +79,8 @@ pub struct Policies {
     pub policies: Vec<PolicyEntry>,
     /// One entry a governor of frequencies.
     pub governors: Vec<GovernorEntry>,
+    /// What the work-stealing runtime can do about cores that differ: `none` and `base`, with which a name starts, and the letters after its `+`.
+    pub techniques: Vec<TechniqueEntry>,
 }
 
 /// A policy.
@@ -120,11 +123,26 @@ pub struct GovernorEntry {
     pub source: &'static str,
 }
 
+/// A technique of the work-stealing runtime, or a name that others start from.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TechniqueEntry {
+    /// What it is in a name such as `base+psm`.
+    pub name: &'static str,
+    /// What it does.
+    pub summary: &'static str,
+    /// The paper that it is from, and the section.
+    pub source: &'static str,
+}
+
 impl Policies {
     /// All that there are.
     pub fn all() -> Self {
-        let policies = POLICIES.iter().copied().map(PolicyEntry::of).collect();
-        Self { policies, governors: GOVERNORS.iter().map(GovernorEntry::of).collect() }
+        Self {
+            policies: POLICIES.iter().copied().map(PolicyEntry::of).collect(),
+            governors: GOVERNORS.iter().map(GovernorEntry::of).collect(),
+            techniques: TECHNIQUES.iter().map(TechniqueEntry::of).collect(),
+        }
     }
 }
 
@@ -144,6 +162,12 @@ impl PolicyEntry {
 impl GovernorEntry {
     fn of(governor: &GovernorInfo) -> Self {
         Self { name: governor.name, summary: governor.summary, source: governor.source }
+    }
+}
+
+impl TechniqueEntry {
+    fn of(technique: &TechniqueInfo) -> Self {
+        Self { name: technique.name, summary: technique.summary, source: technique.source }
     }
 }
 

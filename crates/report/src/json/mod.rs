@@ -27,7 +27,7 @@ pub use guest::{
 };
 pub use lists::{
     ClusterEntry, GovernorEntry, KnobEntry, MachineEntry, Machines, MixEntry, Policies, PolicyEntry, ProgramEntry,
-    TaskProgramEntry, Workloads,
+    TaskProgramEntry, TechniqueEntry, Workloads,
 };
 pub use predictor::{Model, PredictedProgram, Term, Trained};
 pub use recorded::Recorded;

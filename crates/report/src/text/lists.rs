@@ -21,9 +21,9 @@ fn cluster(cluster: &ClusterEntry<'_>) -> String {
     format!("{} x {}, {}, {ghz:.2} GHz", cluster.cores.len(), cluster.core_type, cluster.capacity)
 }
 
-/// The policies, their knobs, and the governors.
+/// The policies, their knobs, the governors, and the techniques of the runtime.
 pub fn policies() -> String {
-    let Policies { policies, governors } = Policies::all();
+    let Policies { policies, governors, techniques } = Policies::all();
     let mut rows = table::new(&["policy", "what it does", "source"]);
     let mut knobs = table::new(&["knob", ">default", "what it sets"]);
     let mut any = false;
@@ -46,6 +46,12 @@ pub fn policies() -> String {
         rows.add_row([governor.name, governor.summary, governor.source]);
     }
     text += "\nA governor sets frequencies under any policy: --governor NAME\n";
+    text += &table::text(&rows);
+    let mut rows = table::new(&["technique", "what it does", "source"]);
+    for technique in &techniques {
+        rows.add_row([technique.name, technique.summary, technique.source]);
+    }
+    text += "\nTechniques of the runtime (evenkeel help runtime): none or base, then + and letters, as in base+psm\n";
     text + &table::text(&rows)
 }
 
