@@ -48,8 +48,13 @@ pub(crate) enum What {
     Refused(u32),
     /// The same, but it still waits: it may not run there any more.
     Keeps(u32),
-    /// It has called exec, and with that the number of its process's first thread, which has ended. This was its own.
-    Renamed(Tid),
+    /// It has called exec, and with that the number of its process's first thread, which has ended.
+    Renamed {
+        /// Its own number until then.
+        before: Tid,
+        /// Where the kernel's part keeps it, if that decides by itself.
+        slot: u32,
+    },
     /// It may run on other cores, or has another weight.
     Mask(Box<Described>),
     Weight,
@@ -113,7 +118,7 @@ impl Event {
             8 => What::Online,
             9 => What::Offline,
             10 => What::Keeps(flags),
-            11 => What::Renamed(flags),
+            11 => What::Renamed { before: other, slot: flags },
             _ => return None,
         };
         Some(Self { at, ran, tid: word(28)?, cpu: word(32)? as u16, weight: word(44)?, what })

@@ -208,7 +208,7 @@ impl<O: Orders> Driver<O> {
             (&What::Refused(number), _) => self.refused(event.cpu, number, known, false),
             (&What::Keeps(number), _) => self.refused(event.cpu, number, known, true),
             (What::Disabled { .. }, Some(id)) => self.end(id, event.ran),
-            (&What::Renamed(before), first) => self.rename(before, event.tid, first),
+            (&What::Renamed { before, .. }, first) => self.rename(before, event.tid, first),
             (&What::Ready { woken, by, waited, yielded }, Some(id)) => {
                 let by = by.and_then(|by| self.by_tid.get(&by).copied());
                 if waited > Ns::ZERO {

@@ -137,7 +137,6 @@ void BPF_PROG(inside_enqueue, struct task_struct *p, __u64 flags)
 		insert_outside(p, SCX_SLICE_DFL, flags);
 		return;
 	}
-	note_number(p, slot);
 	from = t->core;
 	reweigh(p, slot);
 	if (own->on == cpu + 1 && !(flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !own->yields && !must_leave(slot) && may_use(p, cpu) &&
@@ -370,7 +369,6 @@ void BPF_PROG(inside_tick, struct task_struct *p)
 
 	if (!slot || core == NO_CORE || own->on != cpu + 1)
 		return;
-	note_number(p, slot);
 	reweigh(p, slot);
 	account(p, slot, now);
 	if (governed)

@@ -16,9 +16,9 @@ struct event {
 	__u32 kind;
 	__u32 tid;
 	__u32 cpu;
-	/* The number of the assignment that was refused; the slot of a thread; its old number. */
+	/* The number of the assignment that was refused; the slot of a thread. */
 	__u32 flags;
-	/* Who woke it; the process that it belongs to, when it is enabled. */
+	/* Who woke it; the process that it belongs to, when it is enabled; its old number. */
 	__u32 other;
 	/* Its share of a core beside others: weight_of(). */
 	__u32 weight;

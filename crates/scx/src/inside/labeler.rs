@@ -200,6 +200,20 @@ impl Labeler {
         }
     }
 
+    /// The slot of another thread with this number: the first one of the process of the thread in `slot`, which has called exec.
+    pub(crate) fn other_named(&self, slot: u32, tid: Tid) -> Option<u32> {
+        self.by_slot.iter().find(|(other, known)| **other != slot && known.tid == tid).map(|(other, _)| *other)
+    }
+
+    /// It has another number from now on.
+    pub(crate) fn rename(&mut self, slot: u32, tid: Tid) {
+        if let Some(known) = self.by_slot.get_mut(&slot) {
+            self.counting.gone(std::mem::replace(&mut known.tid, tid));
+            // It is counted anew.
+            known.rates = known.rates.learnt();
+        }
+    }
+
     /// Its program allows it other cores.
     pub(crate) fn set_mask(&mut self, weight: u32, described: &Described, cpus: &[u16]) {
         let cores = self.usable(described, cpus);
@@ -364,6 +378,34 @@ mod tests {
         after.counting.forget();
         (1..3).for_each(|slot| after.see(slot, &ran(1, 0, 0), Ns::from_ms(30)));
         assert_eq!([1, 2].map(|slot| after.thread(slot, &ran(1, 0, 0), &CPUS).unwrap().speedup), [Some(4.0), None]);
+    }
+
+    /// By the first one's number the kernel's part counts waits for it from then on.
+    #[test]
+    fn a_thread_that_calls_exec_has_the_number_of_the_first_one_and_what_was_measured_of_it() {
+        let (mut labeler, pmu) = (labeler("colab"), Pmu::default());
+        labeler.count_by(pmu.source());
+        begin(&mut labeler, 1..3);
+        labeler.see(1, &ran(1, 0, 0), Ns::ZERO);
+        let measure = |labeler: &mut Labeler, tid: Tid, retired: u64, big: u64, little: u64| {
+            pmu.set(tid, retired);
+            labeler.see(2, &ran(big, little, 0), Ns::from_ms(big + little));
+            labeler.thread(2, &ran(big, little, 0), &CPUS).map(|thread| (thread.tid, thread.speedup))
+        };
+        measure(&mut labeler, 2, 0, 0, 0);
+        measure(&mut labeler, 2, 40, 10, 0);
+        assert_eq!(measure(&mut labeler, 2, 50, 10, 10), Some((2, Some(4.0))));
+        // The kernel tells of the first one's end, after which another one may have its slot, at once or only later.
+        let first = labeler.other_named(2, 1);
+        assert_eq!(first, Some(1));
+        labeler.end(1, &ran(1, 0, 0), Ns::from_ms(20));
+        labeler.rename(2, 1);
+        assert_eq!(labeler.other_named(2, 1), None, "this is no other one");
+        assert_eq!(labeler.learnt().into_keys().collect::<Vec<_>>(), [1]);
+        assert_eq!(measure(&mut labeler, 1, 50, 20, 10), Some((1, Some(4.0))), "nothing to compare with");
+        assert_eq!(measure(&mut labeler, 1, 70, 30, 10), Some((1, Some(2.0))));
+        labeler.end(1, &ran(1, 0, 0), Ns::from_ms(50));
+        assert_eq!((labeler.living(), labeler.slots()), (1, vec![2]));
     }
 
     #[test]

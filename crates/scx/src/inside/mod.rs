@@ -81,15 +81,15 @@ impl Inside {
                     self.tell(slot);
                 }
                 What::Disabled { slot } => {
-                    if let Some(seen) = self.part.read(slot) {
-                        if let Some(thread) =
-                            self.labeler.thread(slot, &seen, &self.cpus).filter(|_| self.gone.wanted())
-                        {
-                            self.gone.add(thread);
-                        }
-                        self.labeler.end(slot, &seen, event.at);
-                    }
+                    self.end(slot, event.at);
                     self.part.free(slot, event.tid);
+                }
+                What::Renamed { slot, .. } => {
+                    // The kernel may tell of the first one's end only later.
+                    if let Some(first) = self.labeler.other_named(slot, event.tid) {
+                        self.end(first, event.at);
+                    }
+                    self.labeler.rename(slot, event.tid);
                 }
                 What::Mask(described) => {
                     self.labeler.set_mask(event.weight, &described, &self.cpus);
@@ -98,6 +98,15 @@ impl Inside {
                 _ => {}
             }
         }
+    }
+
+    /// A thread is gone.
+    fn end(&mut self, slot: u32, at: Ns) {
+        let Some(seen) = self.part.read(slot) else { return };
+        if let Some(thread) = self.labeler.thread(slot, &seen, &self.cpus).filter(|_| self.gone.wanted()) {
+            self.gone.add(thread);
+        }
+        self.labeler.end(slot, &seen, at);
     }
 
     fn refresh(&mut self, now: Ns) {

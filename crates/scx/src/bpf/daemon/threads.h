@@ -83,7 +83,7 @@ static struct thread *named(struct task_struct *p)
 		return 0;
 	before = thread->tid;
 	thread->tid = p->pid;
-	tell(RENAMED, p, before, 0, 0);
+	tell(RENAMED, p, 0, before, 0);
 	return thread;
 }
 

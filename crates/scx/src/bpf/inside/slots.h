@@ -176,13 +176,6 @@ DECISION int set_current(__u32 core, __u32 slot)
 	return 0;
 }
 
-/* A thread that calls exec has the number of its process's first one from then on. */
-static __always_inline void note_number(struct task_struct *p, __u32 slot)
-{
-	if (thread_at(slot)->tid != p->pid)
-		thread_at(slot)->tid = p->pid;
-}
-
 /* How much a thread may have: groups' weights change without a word. */
 static void reweigh(struct task_struct *p, __u32 slot)
 {

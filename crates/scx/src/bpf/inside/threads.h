@@ -100,6 +100,19 @@ void BPF_PROG(inside_disable, struct task_struct *p)
 	bpf_task_storage_delete(&slots, p);
 }
 
+/* A thread that calls exec has the number of its process's first one from then on, which ends. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(becomes_first, struct task_struct *p, int before)
+{
+	__u32 slot = slot_of(p);
+
+	if (slot && p->pid != before) {
+		thread_at(slot)->tid = p->pid;
+		tell(RENAMED, p, slot, before, 0);
+	}
+	return 0;
+}
+
 SEC("struct_ops/set_cpumask")
 void BPF_PROG(inside_set_cpumask, struct task_struct *p, const struct cpumask *mask)
 {

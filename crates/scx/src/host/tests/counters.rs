@@ -181,6 +181,35 @@ fn who_holds_others_up_in_a_futex_is_blamed() {
     assert_eq!(pairs, [PairWaits { waiter: 101, waker: 100, waited: Ns::from_ms(30), times: 1 }]);
 }
 
+/// By the number that it has from then on.
+#[test]
+fn a_thread_that_has_called_exec_is_blamed_in_place_of_the_first_one() {
+    let mut driver = driver("colab");
+    driver.pairs = Some(Pairs::default());
+    for tid in 100..103 {
+        driver.orders.begin(tid, u64::MAX);
+    }
+    driver.orders.ready(101, 0, true);
+    driver.orders.ready(102, 1, true);
+    settle(&mut driver);
+    let wait = |driver: &mut Driver<Kernel>, waiter: Tid, by: Tid| {
+        let waits = driver.orders.cpu_of(waiter).unwrap();
+        driver.orders.blocks(waits, false);
+        driver.orders.now += Ns::from_ms(30);
+        driver.orders.woken(waiter, by, Ns::from_ms(30));
+        settle(driver);
+    };
+    wait(&mut driver, 102, 101);
+    let calls = driver.orders.cpu_of(101).unwrap();
+    driver.orders.exec(calls, 100);
+    wait(&mut driver, 102, 100);
+    let pairs = driver.pairs.as_ref().map(Pairs::all).unwrap();
+    assert_eq!(pairs.iter().map(|pair| (pair.waiter, pair.waker)).collect::<Vec<_>>(), [(102, 100), (102, 101)]);
+    let threads = driver.threads(driver.orders.now);
+    let blame: Vec<_> = threads.iter().map(|thread| (thread.tid, thread.blame)).collect();
+    assert_eq!(blame, [(100, Some(Ns::from_ms(60))), (102, Some(Ns::ZERO))]);
+}
+
 #[test]
 fn the_governor_of_frequencies_is_told_how_much_cores_are_used_if_it_asks() {
     let told = |speeds: Speeds| {

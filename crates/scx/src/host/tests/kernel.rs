@@ -227,7 +227,7 @@ impl Kernel {
             self.threads.insert(first, task);
             self.cpus[cpu].runs = Some(first);
             // Two CPUs may find it out at once.
-            (0..2).for_each(|_| self.tell(first, cpu, What::Renamed(tid)));
+            (0..2).for_each(|_| self.tell(first, cpu, What::Renamed { before: tid, slot: 0 }));
         }
     }
 
