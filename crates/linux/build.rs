@@ -9,7 +9,7 @@ const SOURCE: &str = "src/watch/watch.bpf.c";
 
 fn main() {
     println!("cargo:rerun-if-changed={SOURCE}");
-    for header in ["kernel.h", "calls.h", "running.h", "sharing.h"] {
+    for header in ["kernel.h", "calls.h", "waited.h", "running.h", "sharing.h"] {
         println!("cargo:rerun-if-changed=src/watch/{header}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));

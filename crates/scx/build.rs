@@ -7,7 +7,7 @@ use libbpf_cargo::SkeletonBuilder;
 
 /// The part that does what it is told, and the one that decides by itself.
 const PARTS: [&str; 2] = ["scx", "inside"];
-/// Its source. `kernel.h` and `calls.h` are links: the other host's part in the kernel has them, too.
+/// Its source. `kernel.h`, `calls.h` and `waited.h` are links: the other host's part in the kernel has them, too.
 const SOURCE: &str = "src/bpf";
 
 fn main() {

@@ -12,6 +12,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "calls.h"
+#include "waited.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -81,17 +82,6 @@ struct record {
 	/* The CPUs that the program wants it to have: those that it was last given by others than the host, or else those that its
 	 * parent had by the program's will when it was started. */
 	__u64 own[MAX_CPUS / 64];
-};
-
-/* One thread that waited, and one that it waited for. */
-struct pair {
-	__u32 waiter;
-	__u32 waker;
-};
-
-struct pair_waits {
-	__u64 waited;
-	__u64 times;
 };
 
 struct event {
@@ -399,20 +389,10 @@ int BPF_PROG(exits, struct task_struct *task)
 	return 0;
 }
 
-/* Not atomic: a waker is on one CPU at a time. */
 static void waited_for(__u32 waiter, __u32 waker, __u64 waited)
 {
-	struct pair pair = { .waiter = waiter, .waker = waker };
-	struct pair_waits *known = bpf_map_lookup_elem(&pairs, &pair);
-	struct pair_waits first = { .waited = waited, .times = 1 };
-
-	if (!known) {
-		if (bpf_map_update_elem(&pairs, &pair, &first, BPF_NOEXIST))
-			__sync_fetch_and_add(&lost_pairs, 1);
-		return;
-	}
-	known->waited += waited;
-	known->times++;
+	if (!add_wait(&pairs, waiter, waker, waited))
+		__sync_fetch_and_add(&lost_pairs, 1);
 }
 
 /* How long ago something was. It may have been noted on another CPU after this one has read its clock: a thread is woken while

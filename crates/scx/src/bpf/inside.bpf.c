@@ -14,6 +14,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "calls.h"
+#include "waited.h"
 #include "interrupts.h"
 #include "ext.h"
 #include "weight.h"

@@ -37,7 +37,8 @@ fn compare(library: &Library, policy: &str, waits: &[(u64, u32, Option<u32>, u64
     for (after, waiter, by, waited) in waits {
         now += after;
         let (thread, by) = (threads[*waiter as usize], by.filter(|by| by != waiter).map(|by| threads[by as usize]));
-        for (holder, time) in sched.holders(Ns(now), by, Ns(*waited)) {
+        // No thread is shown as waiting for itself.
+        for (holder, time) in sched.holders(Ns(now), by, Ns(*waited)).filter(|(holder, _)| *holder != thread) {
             *pairs.entry((thread, holder)).or_default() += time.0;
         }
         sched.released(Ns(now), thread, by, Ns(*waited));

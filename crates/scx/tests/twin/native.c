@@ -70,14 +70,36 @@ static struct own *own_at(__u32 slot)
 	return &owns[slot];
 }
 
-/* The kernel's part has a map for them. */
+/* The kernel's part has a map of them. */
+#define BPF_NOEXIST 1
+static void *bpf_map_lookup_elem(void *map, const void *key);
+static long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
+
+#include "../waited.h"
+
 #define notes_pairs true
 #define PAIRED 32
-static __u64 pair_waits[PAIRED][PAIRED];
+static struct pair_waits pairs[PAIRED][PAIRED];
+
+static void *bpf_map_lookup_elem(void *map, const void *key)
+{
+	const struct pair *pair = key;
+	struct pair_waits *known = &pairs[pair->waiter % PAIRED][pair->waker % PAIRED];
+
+	return known->times ? known : 0;
+}
+
+static long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags)
+{
+	const struct pair *pair = key;
+
+	pairs[pair->waiter % PAIRED][pair->waker % PAIRED] = *(const struct pair_waits *)value;
+	return 0;
+}
 
 static void waited_for(__u32 slot, __u32 waker, __u64 waited)
 {
-	pair_waits[slot % PAIRED][waker % PAIRED] += waited;
+	add_wait(pairs, slot, waker, waited);
 }
 
 #include "../inside/blame.h"
@@ -127,7 +149,7 @@ void twin_begin(void)
 	__builtin_memset(searched, 0, sizeof(searched));
 	__builtin_memset(bound_elsewhere, 0, sizeof(bound_elsewhere));
 	__builtin_memset(owns, 0, sizeof(owns));
-	__builtin_memset(pair_waits, 0, sizeof(pair_waits));
+	__builtin_memset(pairs, 0, sizeof(pairs));
 	blames_waker = false;
 }
 
@@ -230,5 +252,5 @@ void twin_released(__u32 slot, __u32 waker, __u64 waited, __u64 now)
 
 __u64 twin_waited_for(__u32 slot, __u32 waker)
 {
-	return pair_waits[slot % PAIRED][waker % PAIRED];
+	return pairs[slot % PAIRED][waker % PAIRED].waited;
 }

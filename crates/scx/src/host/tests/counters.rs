@@ -210,6 +210,28 @@ fn a_thread_that_has_called_exec_is_blamed_in_place_of_the_first_one() {
     assert_eq!(blame, [(100, Some(Ns::from_ms(60))), (102, Some(Ns::ZERO))]);
 }
 
+/// It had yet to run then.
+#[test]
+fn a_thread_that_woke_the_one_that_it_then_waits_for_does_not_wait_for_itself() {
+    let mut driver = driver("colab");
+    driver.pairs = Some(Pairs::default());
+    for tid in [100, 101] {
+        driver.orders.begin(tid, u64::MAX);
+        driver.orders.ready(tid, 0, true);
+    }
+    settle(&mut driver);
+    let cpus = [100, 101].map(|tid| driver.orders.cpu_of(tid).unwrap());
+    cpus.into_iter().for_each(|cpu| driver.orders.blocks(cpu, false));
+    driver.orders.now += Ns::from_ms(30);
+    // The second one began to wait 10 ms ago, before the first one, which it had woken, was queued.
+    driver.orders.woken(100, 101, Ns::from_ms(30));
+    driver.orders.now += Ns::from_ms(20);
+    driver.orders.woken(101, 100, Ns::from_ms(30));
+    listen(&mut driver, false, false);
+    let wait = |waiter: Tid, waker: Tid, ms: u64| PairWaits { waiter, waker, waited: Ns::from_ms(ms), times: 1 };
+    assert_eq!(driver.pairs.as_ref().map(Pairs::all).unwrap(), [wait(100, 101, 30), wait(101, 100, 20)]);
+}
+
 #[test]
 fn the_governor_of_frequencies_is_told_how_much_cores_are_used_if_it_asks() {
     let told = |speeds: Speeds| {

@@ -1,0 +1,1 @@
+../../../linux/src/watch/waited.h
