@@ -125,8 +125,8 @@ mod tests {
             Figures::default()
         }
 
-        fn missing(&self) -> Option<String> {
-            None
+        fn missing(&self) -> Vec<String> {
+            Vec::new()
         }
 
         fn threads(&mut self) -> Vec<ThreadNow> {

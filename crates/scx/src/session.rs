@@ -64,8 +64,8 @@ pub(crate) trait Turn {
 
     fn figures(&self) -> Figures;
 
-    /// What this machine cannot tell, and why.
-    fn missing(&self) -> Option<String>;
+    /// What this machine cannot tell, and why: each thing by itself.
+    fn missing(&self) -> Vec<String>;
 
     /// The threads that live, for those that watch.
     fn threads(&mut self) -> Vec<ThreadNow>;
@@ -298,8 +298,8 @@ impl Turn for Scheduling {
         Figures { taken_late: self.driver.orders.taken_late(), ..self.driver.figures() }
     }
 
-    fn missing(&self) -> Option<String> {
-        self.driver.missing()
+    fn missing(&self) -> Vec<String> {
+        self.driver.missing().into_iter().collect()
     }
 
     fn threads(&mut self) -> Vec<ThreadNow> {

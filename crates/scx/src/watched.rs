@@ -131,12 +131,10 @@ impl Watched {
     pub(crate) fn account(&self, scheduling: &dyn Turn) -> Account {
         let figures = self.before.and(&scheduling.figures());
         let cost = clock::thread_time().since(self.cost_at_start);
-        let mut missing = self.missing.clone();
-        missing.extend(scheduling.missing());
         Account {
             figures: Figures { cost, ..figures },
             policies: self.policies.clone(),
-            missing: missing.into_iter().reduce(|all, more| format!("{all} {more}")),
+            missing: all_missing(&self.missing, scheduling.missing()),
         }
     }
 
@@ -168,8 +166,29 @@ impl Watched {
             core_types: machine.core_types.iter().map(|kind| kind.name.clone()).collect(),
             cores: machine.cores.iter().zip(cpus).map(core).collect(),
             threads,
-            missing: scheduling.missing().into_iter().collect(),
+            missing: scheduling.missing(),
         };
         monitor.publish(now, snapshot);
+    }
+}
+
+/// What could not be told under earlier policies and cannot be under this one, each thing once.
+fn all_missing(before: &BTreeSet<String>, now: Vec<String>) -> Option<String> {
+    let mut all = before.clone();
+    all.extend(now);
+    all.into_iter().reduce(|all, more| format!("{all} {more}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two policies one may lack more than the other.
+    #[test]
+    fn what_two_policies_lack_is_said_once() {
+        let lacks = |what: &[&str]| what.iter().map(|what| (*what).to_owned()).collect::<Vec<_>>();
+        let before: BTreeSet<String> = lacks(&["Late.", "No counters."]).into_iter().collect();
+        assert_eq!(all_missing(&before, lacks(&["No counters."])).as_deref(), Some("Late. No counters."));
+        assert_eq!(all_missing(&BTreeSet::new(), lacks(&[])), None);
     }
 }

@@ -94,14 +94,13 @@ impl Labeler {
         self.counting = Counting::by(source, &self.sched);
     }
 
-    /// What is not counted, and why.
-    pub(crate) fn missing(&self) -> Option<String> {
+    /// What is not counted, or counts only late, and why.
+    pub(crate) fn missing(&self) -> Vec<String> {
         let late = (self.stops && self.serves).then(|| {
             "Inside the kernel gc=auto is decided once a period, and most stops of a virtual machine are shorter: `--path daemon` decides at once."
                 .to_owned()
         });
-        let missing: Vec<String> = self.counting.missing().into_iter().chain(late).collect();
-        (!missing.is_empty()).then(|| missing.join(" "))
+        self.counting.missing().into_iter().chain(late).collect()
     }
 
     pub(crate) fn state(&self) -> &evenkeel_sched::State {
@@ -338,7 +337,11 @@ pub(crate) fn number(group: Group) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use evenkeel_linux::host::Read;
     use evenkeel_model::machines;
+    use evenkeel_sched::Reads;
     use evenkeel_sched::policy::Label;
 
     use crate::counting::Pmu;
@@ -462,7 +465,7 @@ mod tests {
         assert_eq!(speedup(20, 0, 3), None, "it has not run on a little core");
         assert_eq!(speedup(25, 10, 0), None, "on both: how much of it on which is not known");
         assert_eq!(speedup(25, 28, 2), Some(4 * 1024));
-        assert_eq!(labeler.missing(), None);
+        assert_eq!(labeler.missing(), [""; 0]);
     }
 
     /// What the kernel's part of bias scheduling goes by: how far stalls dominate each thread.
@@ -483,7 +486,7 @@ mod tests {
         let about = |dominance: f64| Some(Some((dominance * f64::from(1 << 20)).floor() / f64::from(1 << 20)));
         assert_eq!(dominance(2), [2.0, 0.1, 2.0].map(about));
         assert_eq!(dominance(3), [None; 3], "nothing has changed");
-        assert_eq!((labeler.period(), labeler.missing()), (Some(Ns::from_ms(40)), None));
+        assert_eq!((labeler.period(), labeler.missing()), (Some(Ns::from_ms(40)), vec![]));
     }
 
     /// What may be late is said where it matters.
@@ -498,8 +501,29 @@ mod tests {
             let mut labeler = labeler(policy);
             let described = Described { process: 7, mask: [0xf; 16], name: name.into(), ..Described::default() };
             labeler.begin(1, 1, 1024, &described, &CPUS);
-            assert_eq!(labeler.missing().is_some_and(|text| text.contains("gc=auto")), said, "{policy}, {name}");
+            assert_eq!(labeler.missing().iter().any(|text| text.contains("gc=auto")), said, "{policy}, {name}");
         }
+    }
+
+    /// A machine without a PMU.
+    struct Uncounted;
+
+    impl Source for Uncounted {
+        fn open(&mut self, _: Tid, _: Reads) -> io::Result<Box<dyn Read>> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    /// So that what another policy lacks, too, can be told to be the same.
+    #[test]
+    fn each_thing_that_is_missing_is_said_by_itself() {
+        let mut labeler = labeler("colab");
+        labeler.count_by(Box::new(Uncounted));
+        let described = Described { process: 7, mask: [0xf; 16], name: "GC Thread#0".into(), ..Described::default() };
+        labeler.begin(1, 1, 1024, &described, &CPUS);
+        labeler.see(1, &ran(1, 0, 0), Ns::ZERO);
+        let missing = labeler.missing();
+        assert!(missing.len() == 2 && missing[0].starts_with("No hardware counters"), "{missing:?}");
     }
 
     /// The kernel's part itself keeps to what the program allows, also where labels are not written again.

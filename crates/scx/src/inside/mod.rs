@@ -170,7 +170,7 @@ impl Turn for Inside {
         }
     }
 
-    fn missing(&self) -> Option<String> {
+    fn missing(&self) -> Vec<String> {
         self.labeler.missing()
     }
 
