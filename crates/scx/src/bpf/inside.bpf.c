@@ -246,7 +246,7 @@ void BPF_PROG(inside_dispatch, __s32 cpu, struct task_struct *prev)
 		account(prev, ran, NOW);
 	bpf_for(try, 0, TRIES) {
 		chosen = goes_on ? picked(QUEUED, hook_next(core, ran)) : hook_pick(core);
-		pick = chosen >> 32;
+		pick = pick_of(chosen);
 		slot = (__u32)chosen;
 		if (pick != QUEUED || slot == ran)
 			break;

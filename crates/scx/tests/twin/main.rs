@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod bias;
 mod blame;
 mod library;
 mod state;
@@ -13,7 +14,6 @@ mod waits;
 use std::sync::{Arc, Mutex};
 
 use evenkeel_model::{Class, Machine, Ns, machines};
-use evenkeel_sched::policy::by_name as policy_named;
 use evenkeel_sched::{Governor, POLICIES, Setup};
 use evenkeel_sim::{Options, run};
 use evenkeel_workload::recording::Recording;
@@ -187,19 +187,9 @@ fn what_has_just_begun_or_is_on_its_way_hides_no_other_thread_from_an_idle_big_c
     let library = Library::build();
     for policy in ["fcf", "bias", "pfs", "colab"] {
         library.begin();
-        let machine = library.machine();
-        machine.policy = policy_named(policy).and_then(|policy| policy.in_kernel).unwrap().number;
-        (machine.cores, machine.types, machine.least) = (4, 2, 512);
-        machine.choices = [0; library::CHOICES];
-        for (core, place) in machine.places.iter_mut().enumerate().take(4) {
-            (place.kind, place.capacity) = if core < 2 { (0, 1024) } else { (1, 512) };
-            (place.levels, place.domains[0], place.sizes[0]) = (1, 2, 4);
-        }
-        for core in 0..4 {
-            let to = library.core(core);
-            (to.current, to.leaves, to.queued) = ((core as u32).saturating_sub(1), 0, 0);
-        }
+        state::write_two_and_two(&library, policy);
         for (slot, core, since) in [(1, 2, 9 * MS), (2, 3, MS)] {
+            library.core(core as usize).current = slot;
             let thread = library.thread(slot);
             (thread.core, thread.run, thread.since) = (core, state::RUNNING, since);
             (thread.may, thread.wanted) = ([u64::MAX; library::CORES / 64], [u64::MAX; library::CORES / 64]);

@@ -2,7 +2,7 @@
 
 use evenkeel_model::{CoreId, CoreSet, CoreTypeId, ThreadId};
 use evenkeel_sched::policy::parts::{energy, fair};
-use evenkeel_sched::policy::{Group, Standing};
+use evenkeel_sched::policy::{Group, Standing, by_name};
 use evenkeel_sched::{Run, Setup, State};
 
 use crate::library::{CHOICES, Library, Place, STEPS, Step, TYPES};
@@ -59,6 +59,20 @@ pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
             place.domains[level] = if *domain == cache { 0 } else { 2 - u32::from(*domain == node) };
             place.sizes[level] = domain.len() as u32;
         }
+    }
+}
+
+/// Two big cores and two little ones, of half their capacity, in one domain: nothing runs or waits there.
+pub fn write_two_and_two(library: &Library, policy: &str) {
+    let machine = library.machine();
+    machine.policy = by_name(policy).and_then(|policy| policy.in_kernel).unwrap().number;
+    (machine.cores, machine.types, machine.least) = (4, 2, 512);
+    machine.choices = [0; CHOICES];
+    for (core, place) in machine.places.iter_mut().enumerate().take(4) {
+        (place.kind, place.capacity) = if core < 2 { (0, 1024) } else { (1, 512) };
+        (place.levels, place.domains[0], place.sizes[0]) = (1, 2, 4);
+        let to = library.core(core);
+        (to.current, to.leaves, to.queued) = (0, 0, 0);
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Twin {
 }
 
 const NO_CORE: u32 = u32::MAX;
+/// Of `enum pick`.
+const EXCHANGE: u64 = 3;
 
 impl Twin {
     pub fn new(library: Arc<Library>, setup: &Setup, _machine: &Machine, found: Arc<Mutex<Differences>>) -> Self {
@@ -88,6 +90,24 @@ impl Twin {
         self.compare(s, &format!("owes of {running:?}"), owes.0, if near { owes.0 } else { kernel });
     }
 
+    /// Bias scheduling has a history of who ran on a core; the kernel searches all that are there. So it finds a pair wherever there is one in
+    /// histories, and maybe another one.
+    fn compare_exchange(&self, s: &State, core: CoreId, chosen: Pick, kernel: u64) {
+        let right = is_exchange(kernel) && {
+            let [here, there] = [kernel >> 48, kernel & 0xffff_ffff].map(|slot| ThreadId(slot as u32 - 1));
+            let (own, other) = (s.thread(here).core, s.thread(there).core);
+            let kind = |core: CoreId| s.machine.cores[core.index()].core_type;
+            let may = |thread: ThreadId, core: CoreId| {
+                s.thread(thread).runnable() && s.thread(thread).allowed().contains(core)
+            };
+            let dominance = |thread: ThreadId| self.inner.standing(s, thread).dominance;
+            let stalls = dominance(here).is_some_and(|dominance| dominance > 1.0);
+            let gains = dominance(there).is_some_and(|dominance| dominance < 1.0);
+            own == core && kind(core) < kind(other) && may(here, other) && may(there, core) && stalls && gains
+        };
+        self.compare(s, &format!("exchange of {core:?} {chosen:?}, {kernel:#x} in the kernel"), true, right);
+    }
+
     fn compare<T: PartialEq + Debug>(&self, s: &State, what: &str, core: T, kernel: T) {
         let mut found = self.found.lock().unwrap();
         found.compared += 1;
@@ -97,6 +117,10 @@ impl Twin {
                 .push(format!("{what} at {}: {core:?} by the scheduler core, {kernel:?} in the kernel", s.now));
         }
     }
+}
+
+fn is_exchange(kernel: u64) -> bool {
+    kernel >> 32 & 0xffff == EXCHANGE
 }
 
 fn why(why: Why) -> u32 {
@@ -123,7 +147,7 @@ fn pick(pick: Pick) -> u64 {
         Pick::Idle => return 0,
         Pick::Queued(thread) => (1, thread),
         Pick::Running(thread) => (2, thread),
-        Pick::Exchange { there, .. } => (3, there),
+        Pick::Exchange { here, there } => (EXCHANGE | u64::from(slot(here)) << 16, there),
     };
     kind << 32 | u64::from(slot(thread))
 }
@@ -238,9 +262,9 @@ impl Policy for Twin {
         self.write(s);
         let kernel = self.library.balance(core.0.into());
         let chosen = self.inner.balance(s, core);
-        // Bias scheduling has a history of who ran on a core; the kernel searches those that are there.
-        let exchanges = matches!(chosen, Pick::Exchange { .. }) || kernel >> 32 == 3;
+        let exchanges = matches!(chosen, Pick::Exchange { .. }) || is_exchange(kernel);
         if self.setup.description().name == "bias" && exchanges {
+            self.compare_exchange(s, core, chosen, kernel);
             return chosen;
         }
         self.compare(s, &format!("balance of {core:?} {chosen:?}"), pick(chosen), kernel);

@@ -158,13 +158,29 @@ DECISION int swap(__u32 slot, __u32 core, __u32 runs, __u32 from)
 	return 0;
 }
 
+/* Each of two threads that wait is the next one where the other one waits. */
+DECISION int cross(__u32 slot, __u32 core, __u32 here, __u32 other)
+{
+	next[core & (CORES - 1)] = slot;
+	next[other & (CORES - 1)] = here;
+	stop(core, NO_CORE, 0);
+	stop(other, NO_CORE, 0);
+	__sync_fetch_and_add(&figures.exchanges, 1);
+	return 0;
+}
+
 /* Two threads exchange their cores. The faster core goes on until the other thread has come: who waits is the slower one. */
 DECISION int exchange(__u32 slot, __u32 core, __u32 here)
 {
 	__u32 other = thread_at(slot)->core;
+	bool waits = thread_at(here)->run == WAITING;
 
-	if (thread_at(slot)->run != RUNNING)
+	if (waits && thread_at(slot)->run == WAITING)
+		cross(slot, core, here, other);
+	else if (thread_at(slot)->run != RUNNING)
 		swap(slot, core, here, other);
+	else if (waits)
+		swap(here, other, slot, core);
 	else if (core_at(other)->current == slot && place_of(core)->capacity >= place_of(other)->capacity)
 		stop(other, core, here);
 	else if (core_at(other)->current == slot)
@@ -176,7 +192,7 @@ DECISION int exchange(__u32 slot, __u32 core, __u32 here)
 DECISION int rebalance(__u32 core)
 {
 	struct core *at = core_at(core);
-	__u32 level, pick, slot, here = at->current, pulled = ANY(0);
+	__u32 level, pick, slot, pulled = ANY(0);
 	__u64 chosen, now = NOW;
 	bool due_in_all;
 
@@ -184,19 +200,19 @@ DECISION int rebalance(__u32 core)
 		return false;
 	due_in_all = balance_due(core, place_of(core)->levels - 1);
 	chosen = hook_balance(core);
-	pick = chosen >> 32;
+	pick = pick_of(chosen);
 	slot = (__u32)chosen;
 	if (pick == TAKE && at->failed >= IN_VAIN) {
 		at->failed = IN_VAIN - 1;
 		fetch(slot, core);
 	} else if (pick == TAKE) {
 		at->failed++;
-	} else if (pick == EXCHANGE && here && worth_moving(here)) {
-		exchange(slot, core, here);
+	} else if (pick == EXCHANGE && worth_moving(here_of(chosen))) {
+		exchange(slot, core, here_of(chosen));
 	} else if (pick == QUEUED) {
 		at->failed = 0;
 		/* An idle core fetches it, as it does whatever waits. */
-		if (here)
+		if (at->current)
 			pulled = next[core & (CORES - 1)] = slot;
 		else
 			kick(core, SCX_KICK_IDLE);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Faster core first, and bias scheduling over it, as `sched/src/policy/{fcf,bias}.rs` and `parts/faster_first.rs` have them. What
  * threads stall on comes from there, once a period. Instead of a history of who ran on a core (6.2), which was to spare a search,
- * those that are there now are searched for a counterpart. Cores of both kinds do so, each for the thread that it runs, so that
- * only pairs of which both wait are not found. */
+ * those that are there now are searched. */
 #pragma once
 #include "fair.h"
 
@@ -174,40 +173,54 @@ DECISION __u64 faster_pick(__u32 core)
 	return picked(TAKE, thread);
 }
 
-/* A thread that is on another kind of core now, with a bias towards this one, for the thread that runs here and has a bias towards that
- * one: of those the most biased. */
-DECISION __u32 bias_counterpart(__u32 core, __u32 domain)
+/* Of the threads that run on a core or wait for it, the one with the highest bias towards another core that it may use; 0 if none has any. */
+DECISION __u32 bias_misplaced(__u32 core, __u32 to)
 {
-	__u32 other, slot, best = ANY(0), here = core_at(core)->current;
-	__s64 own, most = ANY(0LL);
+	__u32 slot, best = ANY(0), current = movable_current(core, to);
+	__s64 own = current ? bias_of(current, core, to) : 0, most = ANY(0LL);
 
-	if (!here || !thread_at(here)->dominance)
-		return 0;
-	FOR(other, 0, machine.cores) {
-		if (!within(domain, core, other) || !may_run_on(here, other) || bias_of(here, core, other) <= 0)
-			continue;
-		slot = movable_current(other, core);
-		own = slot ? bias_of(slot, other, core) : 0;
+	if (own > 0) {
+		most = own;
+		best = current;
+	}
+	if (!core_at(core)->queued)
+		return best;
+	FOR_WAITING(slot, core) {
+		own = may_run_on(slot, to) ? bias_of(slot, core, to) : 0;
 		if (own > most) {
 			most = own;
 			best = slot;
-		}
-		if (!core_at(other)->queued)
-			continue;
-		FOR_WAITING(slot, other) {
-			own = may_run_on(slot, core) ? bias_of(slot, other, core) : 0;
-			if (own > most) {
-				most = own;
-				best = slot;
-			}
 		}
 	}
 	return best;
 }
 
+/* Two threads on the wrong kinds of cores: one of this core with a bias towards smaller ones, and the one with the highest bias towards this
+ * core. Only big cores begin this (5.2), and find all pairs. */
+DECISION __u64 bias_opposites(__u32 core, __u32 domain)
+{
+	__u64 pair = ANY(0ULL);
+	__u32 other, here, there;
+	__s64 own, most = ANY(0LL);
+
+	FOR(other, 0, machine.cores) {
+		if (!within(domain, core, other) || !faster(core, other))
+			continue;
+		here = bias_misplaced(core, other);
+		there = here ? bias_misplaced(other, core) : 0;
+		own = there ? bias_of(there, other, core) : 0;
+		if (own > most) {
+			most = own;
+			pair = exchanged(here, there);
+		}
+	}
+	return pair;
+}
+
 DECISION __u64 faster_balance(__u32 core)
 {
 	__u32 level, domain, thread;
+	__u64 pair;
 
 	FOR(level, 0, LEVELS) {
 		if (level >= place_of(core)->levels)
@@ -220,9 +233,9 @@ DECISION __u64 faster_balance(__u32 core)
 		thread = faster_pull(core, domain);
 		if (thread)
 			return picked(QUEUED, thread);
-		thread = machine.policy == BIAS ? bias_counterpart(core, domain) : 0;
-		if (thread)
-			return picked(EXCHANGE, thread);
+		pair = machine.policy == BIAS ? bias_opposites(core, domain) : 0;
+		if (pair)
+			return pair;
 	}
 	return picked(IDLE, 0);
 }

@@ -191,6 +191,6 @@ DECISION __u64 pfs_balance(__u32 core)
 		thread = pfs_behind_waiting(thread, other, core);
 	}
 	if (thread && progress_of(here) - progress_of(thread) > LAG)
-		return picked(EXCHANGE, thread);
+		return exchanged(here, thread);
 	return fair_balance(core);
 }

@@ -30,7 +30,7 @@ enum run { BLOCKED, WAITING, RUNNING };
 /* Which cores COLAB deals a thread to. */
 enum group { EITHER, TO_BIG, TO_LITTLE };
 
-/* What a core should do, and with which thread: picked(). */
+/* What a core should do, and with which thread: picked(), exchanged(). */
 enum pick { IDLE, QUEUED, TAKE, EXCHANGE };
 
 /* A core of the machine. */
@@ -316,4 +316,20 @@ static __always_inline __u32 progress_rate(__u32 slot, __u32 core)
 static __always_inline __u64 picked(enum pick pick, __u32 slot)
 {
 	return slot ? (__u64)pick << 32 | slot : IDLE;
+}
+
+/* A thread of this core is to exchange its core with one of another: each runs, or waits. */
+static __always_inline __u64 exchanged(__u32 here, __u32 there)
+{
+	return (__u64)here << 48 | picked(EXCHANGE, there);
+}
+
+static __always_inline enum pick pick_of(__u64 chosen)
+{
+	return chosen >> 32 & 0xffff;
+}
+
+static __always_inline __u32 here_of(__u64 chosen)
+{
+	return chosen >> 48;
 }
