@@ -5,6 +5,7 @@ pub use evenkeel_model::{Clamp, Class, ThreadKind};
 use serde::Deserialize;
 
 pub use crate::tasking::{MainThread, ReadyQueue, Task, Tasking};
+use crate::validate::walk;
 
 /// What a run consists of: one or more programs that start together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,14 +24,7 @@ pub struct Workload {
 impl Workload {
     /// Whether it allows threads certain cores only, by their numbers.
     pub fn names_cores(&self) -> bool {
-        let named = |sched: &SchedParams| sched.cpus.is_some();
-        let in_operations = |ops: &[Op]| {
-            let mut found = false;
-            crate::validate::walk(ops, &mut |op| found |= matches!(op, Op::Set(sched) if named(sched)));
-            found
-        };
-        let mut threads = self.programs.iter().flat_map(|program| &program.threads);
-        threads.any(|thread| named(&thread.sched) || in_operations(&thread.ops))
+        self.programs.iter().flat_map(|program| &program.threads).any(Thread::names_cores)
     }
 }
 
@@ -115,6 +109,24 @@ pub struct Thread {
     pub kind: ThreadKind,
     /// How the operating system is told to schedule it whenever it starts, until an [`Op::Set`] changes that.
     pub sched: SchedParams,
+}
+
+impl Thread {
+    /// Whether it is allowed certain cores only, by their numbers, at least for a time.
+    pub(crate) fn names_cores(&self) -> bool {
+        self.sched.cpus.is_some() || self.does(|op| matches!(op, Op::Set(sched) if sched.cpus.is_some()))
+    }
+
+    /// Whether it shares a loop that is split.
+    pub(crate) fn splits(&self) -> bool {
+        self.does(|op| matches!(op, Op::Split { .. }))
+    }
+
+    fn does(&self, this: impl Fn(&Op) -> bool) -> bool {
+        let mut found = false;
+        walk(&self.ops, &mut |op| found |= this(op));
+        found
+    }
 }
 
 /// When a thread begins.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use evenkeel_model::FULL_LOAD;
+use evenkeel_model::{FULL_LOAD, Ns};
 
 use crate::graph::{self, MOST_TASKS};
 use crate::lives::lives;
@@ -77,6 +77,10 @@ pub fn program(program: &Program) -> Result<(), Problem> {
             }
         });
         first.map_err(there)?;
+        if thread.splits() && thread.names_cores() {
+            let what = "shares a loop that is split, whose threads are bound to cores by their speed: leave out `cpus`";
+            return Err(there(what.into()));
+        }
     }
     for list in &program.lists {
         let there = |what: String| here(format!("{}: {what}", list.name));
@@ -256,6 +260,11 @@ fn tasks(program: &Program) -> Result<(), Problem> {
     if in_drain {
         return there("creates tasks inside a drain or a loop: how many would depend on the run");
     }
+    if main.splits() {
+        return there(
+            "creates tasks and shares a loop that is split, whose threads are bound to cores: use two groups",
+        );
+    }
     match graph::created(&main.ops) {
         0 => return there("waits for tasks, but creates none"),
         u64::MAX => return there("creates tasks for ever"),
@@ -265,9 +274,7 @@ fn tasks(program: &Program) -> Result<(), Problem> {
         _ => {}
     }
     let tied = tasking.tied || tasking.main != MainThread::Default || tasking.ready == ReadyQueue::Heft;
-    let mut names_cores = main.sched.cpus.is_some();
-    walk(&main.ops, &mut |op| names_cores |= matches!(op, Op::Set(params) if params.cpus.is_some()));
-    if tied && names_cores {
+    if tied && main.names_cores() {
         return there("is tied to a core already: leave out its cpus");
     }
     limits(tasking).map_err(here)
@@ -293,13 +300,12 @@ fn share(spread: Spread) -> Result<(), String> {
 /// Whether a body can let time pass, by work or by waiting. A loop of none of these would never come to an end.
 fn takes_time(program: &Program, body: &[Op]) -> bool {
     body.iter().any(|op| match op {
-        Op::Compute { work: Work::Instructions(amount), .. } | Op::Split { work: Work::Instructions(amount), .. } => {
-            *amount > 0
+        Op::Compute { work: Work::Instructions(amount), .. } => *amount > 0,
+        // Of less, some threads have no part.
+        Op::Split { split, work: Work::Instructions(amount) | Work::Time(Ns(amount)), .. } => {
+            program.splits.get(split.index()).is_some_and(|threads| *amount >= u64::from(*threads))
         }
-        Op::Compute { work: Work::Time(span), .. }
-        | Op::Split { work: Work::Time(span), .. }
-        | Op::Spin(span)
-        | Op::Sleep { span, .. } => span.0 > 0,
+        Op::Compute { work: Work::Time(span), .. } | Op::Spin(span) | Op::Sleep { span, .. } => span.0 > 0,
         Op::Timer { period, .. } => period.0 > 0,
         Op::Barrier(barrier) => program.barriers.get(barrier.index()).is_some_and(|barrier| barrier.parties > 1),
         Op::Put(_) | Op::Get(_) | Op::Wait { .. } | Op::Acquire(_) | Op::Suspend(_) | Op::Task(_) => true,
@@ -421,8 +427,12 @@ fn later_lives(program: &Program) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_model::Behaviour;
+
     use super::*;
-    use crate::program::{Barrier, BarrierId, List, ListId, LockId, Queue, QueueId, Thread, ThreadKind};
+    use crate::program::{
+        Barrier, BarrierId, List, ListId, LockId, Phase, PhaseId, Queue, QueueId, SplitId, Thread, ThreadKind,
+    };
 
     fn with(ops: Vec<Op>) -> Program {
         let thread = Thread {
@@ -498,6 +508,22 @@ mod tests {
         let joins = vec![Op::Spawn(ThreadIndex(1)), Op::Repeat { times: None, body: vec![Op::Join(ThreadIndex(1))] }];
         p.threads[0].ops = joins;
         assert!(complaint(&p).contains("never takes time"), "{}", complaint(&p));
+    }
+
+    #[test]
+    fn a_thread_without_a_part_of_a_split_loop_lets_no_time_pass() {
+        let rounds = |work| {
+            let part = Op::Split { split: SplitId(0), member: 0, phase: PhaseId(0), work };
+            let mut p = with(vec![Op::Repeat { times: None, body: vec![part] }]);
+            p.phases.push(Phase { name: "x".into(), behaviour: Behaviour::REFERENCE });
+            p.splits.push(3);
+            p
+        };
+        let time = |ns| Work::Time(Ns(ns));
+        for [less, enough] in [[2, 3].map(Work::Instructions), [2, 3].map(time)] {
+            assert!(complaint(&rounds(less)).contains("never takes time"));
+            assert_eq!(program(&rounds(enough)), Ok(()));
+        }
     }
 
     #[test]

@@ -246,8 +246,7 @@ impl Lowering<'_> {
 
     /// A loop that is split by how fast cores are: the one that stands there in the file.
     fn split(&mut self, member: &Member, spread: Spread, place: usize) -> Result<SplitId, String> {
-        let given =
-            [("spread", spread != Spread::None), ("skew", member.skewed), ("cpus", member.sched.cpus.is_some())];
+        let given = [("spread", spread != Spread::None), ("skew", member.skewed)];
         if let Some((key, _)) = given.into_iter().find(|(_, given)| *given) {
             return Err(format!(
                 "the parts of a loop that is split follow the cores of its threads: leave out `{key}`"

@@ -70,7 +70,13 @@ fn a_share_that_is_split_is_one_loop_for_all_threads_of_its_group() {
     for (group, op, wrong) in [
         ("", "share = \"1 us\", split = true, spread = 0.1", "leave out `spread`"),
         ("skew = { heavy = 2 }", "share = \"1 us\", split = true", "leave out `skew`"),
-        ("cpus = [1]", "share = \"1 us\", split = true", "leave out `cpus`"),
+        ("cpus = [1]", "share = \"1 us\", split = true", "p, thread t-0: shares a loop that is split"),
+        ("", "set = { cpus = [1] } }, { share = \"1 us\", split = true", "leave out `cpus`"),
+        (
+            "",
+            "single = [{ task = \"x\", do = [] }] }, { share = \"1 us\", split = true",
+            "creates tasks and shares a loop",
+        ),
         ("", "compute = \"1 us\", split = true", "\"split\" does not go with \"compute\""),
         ("", "single = [{ share = \"1 us\", split = true }]", "share: not inside single"),
     ] {
