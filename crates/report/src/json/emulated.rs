@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// The document goes to standard error, after the command has ended, and after that of [`evenkeel run`](#evenkeel-run) if
-/// there is a policy.
+/// The document goes to standard error, or to the file of `-o`, after the command has ended. If there is a policy, that of
+/// [`evenkeel run`](#evenkeel-run) goes to standard error before it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Emulated<'a> {

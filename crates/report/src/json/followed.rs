@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Followed<'a> {
-    /// The name of the policy, at first.
+    /// The policy, with its knobs, at first.
     pub policy: &'a str,
     /// The policies that took over in the middle, from `top`, in order.
     pub policies: Vec<LaterPolicy<'a>>,
@@ -63,7 +63,7 @@ pub struct Followed<'a> {
 pub struct LaterPolicy<'a> {
     /// When, in seconds since the start.
     pub at_s: f64,
-    /// Its name.
+    /// The policy, with its knobs.
     pub policy: &'a str,
 }
 
@@ -102,7 +102,7 @@ pub struct FollowedThread<'a> {
     pub waited_s: Option<f64>,
     /// Time that others, apart from those that idle, waited there for it, in seconds; `null` without eBPF.
     pub blame_s: Option<f64>,
-    /// How often it left a CPU.
+    /// How often it left a CPU, or came onto one, which is at most one more.
     pub switches: u64,
     /// How often it left a CPU though it was runnable; `null` without eBPF.
     pub preemptions: Option<u64>,

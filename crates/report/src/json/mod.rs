@@ -1,6 +1,6 @@
 //! The JSON documents that commands print: an interface. `docs/json.md` is made of the comments here by a test.
 //!
-//! Units are part of the names: `_s` is seconds, `_j` is joules, `_hz` is hertz. A number that does not exist is `null`.
+//! Units are part of the names: `_s` is seconds, `_j` is joules, `_w` is watts, `_hz` is hertz. A number that does not exist is `null`.
 
 mod emulated;
 mod followed;

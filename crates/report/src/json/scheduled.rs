@@ -4,15 +4,15 @@ use serde::Serialize;
 
 use super::LaterPolicy;
 
-/// The document goes to standard error, when the machine has been given back. With `--stats` one of them a line goes to standard
-/// output meanwhile, without `policy`.
+/// The document goes to standard error, when the machine has been given back; there is none if the kernel has taken it back. With
+/// `--stats` one of them a line goes to standard output meanwhile.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Scheduled<'a> {
-    /// The policy.
+    /// The policy, with its knobs, at first; absent from the lines of `--stats`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<&'a str>,
-    /// The policies that took over in the middle, from `top`, in order; not with `--stats`.
+    /// The policies that took over in the middle, from `top`, in order; absent from the lines of `--stats`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policies: Option<Vec<LaterPolicy<'a>>>,
     /// Where it decided, at first: `kernel` or `daemon`.
@@ -21,7 +21,7 @@ pub struct Scheduled<'a> {
     pub elapsed_s: f64,
     /// Threads that are scheduled now.
     pub living: u64,
-    /// Threads that were scheduled at some time.
+    /// Threads that were scheduled at some time; one that several policies had, one after the other, counts for each.
     pub threads: u64,
     /// For how long they have run on cores of the fastest type, together, in seconds.
     pub big_s: f64,
@@ -56,7 +56,8 @@ pub struct Scheduled<'a> {
     pub frequencies: Option<u64>,
     /// How many events of the kernel were acted on.
     pub events: u64,
-    /// CPU time that Evenkeel itself used, in seconds, without what is decided in the kernel.
+    /// CPU time that Evenkeel's thread used which decides, or labels threads for the kernel's part, in seconds; what the kernel's part
+    /// used is not known.
     pub cost_s: f64,
     /// What this machine cannot tell the policy, and why; absent if that is nothing, and from the lines of `--stats`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,9 +15,9 @@ const INTRODUCTION: &str = "\
 otherwise, the document goes to standard output, and everything else (progress, warnings, errors) to standard error. The documents
 are an interface: fields are added, never renamed or removed, within a version 0.x.
 
-The same command prints the same bytes every time, except for `seconds`, and for `computed` of a sweep, of which less is left to do the second time.
+The same simulation prints the same bytes every time, except for `seconds`, and for `computed` of a sweep, of which less is left to do the second time.
 
-Units are part of the names: `_s` is seconds, `_j` is joules, `_hz` is hertz. A number that does not exist (no program finished,
+Units are part of the names: `_s` is seconds, `_j` is joules, `_w` is watts, `_hz` is hertz. A number that does not exist (no program finished,
 nothing to divide by) is `null`.
 ";
 

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-/// A program under the kernel's own scheduler and under others, in turns.
+/// A program under the kernel's own scheduler and under others, in turns. `evenkeel run --ab` prints the same of one policy, to standard
+/// error, or to the file of `-o`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tried<'a> {

@@ -21,7 +21,7 @@ pub struct Watched<'a> {
     pub core_types: Vec<&'a str>,
     /// One entry a core.
     pub cores: Vec<WatchedCore>,
-    /// One entry a thread that lives.
+    /// One entry a thread that lives and that `--filter` leaves, in the order of `--sort`.
     pub threads: Vec<WatchedThread<'a>>,
     /// Sentences: what the host cannot do or see, and why.
     pub missing: &'a [String],
