@@ -293,8 +293,9 @@ fn read<'a, T: Deserialize<'a>>(value: &Value) -> std::result::Result<T, String>
 
 fn duration(value: &Value) -> std::result::Result<Ns, String> {
     let parsed = value.as_str().and_then(|text| humantime::parse_duration(text).ok());
-    let ns = parsed.and_then(|parsed| u64::try_from(parsed.as_nanos()).ok());
-    ns.map(Ns).ok_or_else(|| "expected a duration with its unit, such as \"500us\"".into())
+    let ns = parsed.and_then(|parsed| u64::try_from(parsed.as_nanos()).ok()).map(Ns);
+    let ns = ns.filter(|ns| *ns <= Ns::LONGEST);
+    ns.ok_or_else(|| "expected a duration with its unit, such as \"500us\", and at most 292 years".into())
 }
 
 #[cfg(test)]

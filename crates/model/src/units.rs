@@ -112,6 +112,8 @@ impl Ns {
     pub const ZERO: Self = Self(0);
     /// Later than everything that a host can schedule.
     pub const NEVER: Self = Self(u64::MAX);
+    /// The longest span that a user may ask for, 292 years: what begins now and lasts for so long still has an end.
+    pub const LONGEST: Self = Self(u64::MAX / 2);
 
     /// A span of whole microseconds.
     pub const fn from_us(us: u64) -> Self {

@@ -126,6 +126,7 @@ def test_conditions_are_those_of_the_command():
     [
         ({"nois": True}, 'did you mean "noise"'),
         ({"delay": 5}, "500us"),
+        ({"delay": "293y"}, "at most 292 years"),
         ({"governor": "fast"}, "schedutil"),
         ({"host": "run"}, "no such host"),
         ({"order": "biggest"}, "little-first"),

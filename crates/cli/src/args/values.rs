@@ -25,9 +25,15 @@ pub enum Format {
 
 /// A duration with its unit.
 pub(super) fn duration(text: &str) -> Result<Ns, String> {
+    let found = parsed(text)?;
+    (found <= Ns::LONGEST).then_some(found).ok_or_else(|| "expected at most 292 years".into())
+}
+
+/// A duration, [`Ns::NEVER`] if it is longer.
+fn parsed(text: &str) -> Result<Ns, String> {
     let expected = || "expected a duration with its unit, such as 500us, 10ms or 60s";
     let parsed: Duration = humantime::parse_duration(text).map_err(|_| expected())?;
-    u64::try_from(parsed.as_nanos()).map(Ns).map_err(|_| "more than 584 years".into())
+    Ok(u64::try_from(parsed.as_nanos()).map_or(Ns::NEVER, Ns))
 }
 
 /// A duration of some length.
@@ -51,7 +57,7 @@ pub(super) fn number(text: &str, range: RangeInclusive<f64>) -> Result<f64, Stri
 
 /// A duration of a range.
 pub(super) fn duration_within(text: &str, range: &RangeInclusive<Ns>) -> Result<Ns, String> {
-    let found = duration(text)?;
+    let found = parsed(text)?;
     let expected = || format!("{text}: expected {} to {}", range.start(), range.end());
     range.contains(&found).then_some(found).ok_or_else(expected)
 }
@@ -66,6 +72,16 @@ mod tests {
         assert_eq!(duration("60s"), Ok(Ns::from_secs(60)));
         assert!(duration("60").unwrap_err().contains("500us"));
         assert!(duration("-5ms").is_err());
+    }
+
+    #[test]
+    fn what_begins_now_and_lasts_for_a_duration_has_an_end() {
+        assert!(duration("292y").is_ok());
+        for longer in ["293y", "584y", "1000y"] {
+            assert_eq!(positive(longer).unwrap_err(), "expected at most 292 years");
+            let within = duration_within(longer, &(Ns::from_ms(1)..=Ns::from_secs(10))).unwrap_err();
+            assert!(within.ends_with("expected 1.000 ms to 10.000 s"), "{within}");
+        }
     }
 
     #[test]

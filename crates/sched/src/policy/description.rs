@@ -328,9 +328,9 @@ impl Value {
             }
             (Self::Time(_), text) => {
                 let time = text.and_then(|text| humantime::parse_duration(text).ok());
-                let ns =
-                    time.and_then(|time| u64::try_from(time.as_nanos()).ok()).map(Ns).filter(|time| *time >= SHORTEST);
-                ns.map(Set::Time).ok_or_else(|| format!("expected a time such as {self}, and at least 10us"))
+                let ns = time.and_then(|time| u64::try_from(time.as_nanos()).ok()).map(Ns);
+                let ns = ns.filter(|time| (SHORTEST..=Ns::LONGEST).contains(time));
+                ns.map(Set::Time).ok_or_else(|| format!("expected a time such as {self}, from 10us to 292 years"))
             }
             (Self::Number { from, to, .. }, text) => {
                 let number = text.and_then(|text| text.parse().ok()).filter(|number| (*from..=*to).contains(number));
@@ -389,8 +389,10 @@ mod tests {
     fn what_a_knob_does_not_take_is_said_with_what_it_does() {
         let complaint = |words: &[&str]| set(words).unwrap_err();
         assert_eq!(complaint(&["qantum=1ms"]), r#"unknown knob "qantum": did you mean "quantum"?"#);
-        assert_eq!(complaint(&["quantum=0ms"]), r#""quantum=0ms": expected a time such as 10ms, and at least 10us"#);
-        assert_eq!(complaint(&["quantum"]), r#""quantum": expected a time such as 10ms, and at least 10us"#);
+        for time in ["quantum=0ms", "quantum=293y", "quantum"] {
+            let expected = format!("{time:?}: expected a time such as 10ms, from 10us to 292 years");
+            assert_eq!(complaint(&[time]), expected);
+        }
         assert_eq!(complaint(&["share=NaN"]), r#""share=NaN": expected a number from 0 to 1"#);
         assert_eq!(complaint(&["rank=all"]), r#""rank=all": expected one of both, none"#);
         assert_eq!(
