@@ -367,6 +367,14 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_that_is_a_duration_has_an_end() {
+        let delay = |time: &str| conditions([set("delay", time)], None).map(|conditions| conditions.delay);
+        assert_eq!(delay("1s"), Ok(Ns::from_secs(1)));
+        let error = delay("293y").unwrap_err().to_string();
+        assert!(error.starts_with("delay = \"293y\": ") && error.ends_with("at most 292 years"), "{error}");
+    }
+
+    #[test]
     fn recordings_are_played_as_they_are() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.ek");
