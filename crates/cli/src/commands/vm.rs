@@ -57,7 +57,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
         }
     };
     launch::find(&args.command[0])?;
-    let directory = std::env::current_dir().context("there is no working directory")?;
+    let directory = sendable(std::env::current_dir().context("there is no working directory")?)?;
     let writable = args.writable.iter().map(|path| folder(path)).collect::<Result<Vec<_>>>()?;
     let signals = Signals::new().context("cannot listen to signals")?;
     let mut guest = None;
@@ -127,7 +127,15 @@ fn folder(path: &Path) -> Result<PathBuf> {
     if !absolute.is_dir() {
         bail!("{}: expected a directory for the command to write to", path.display());
     }
-    Ok(absolute)
+    sendable(absolute)
+}
+
+/// A directory that the guest can be told of.
+fn sendable(directory: PathBuf) -> Result<PathBuf> {
+    if directory.to_str().is_none() {
+        bail!("{}: only names in UTF-8 can be sent to the guest", directory.display());
+    }
+    Ok(directory)
 }
 
 /// Boots a guest as the options say, and says what the user should know of it.
@@ -173,4 +181,26 @@ fn words(command: &[std::ffi::OsString]) -> Result<Vec<String>> {
         None => bail!("{}: only commands in UTF-8 can be sent to the guest", word.to_string_lossy()),
     };
     command.iter().map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_the_guest_cannot_be_told_of_is_a_mistake() {
+        let place = tempfile::tempdir().unwrap();
+        let named = |name: &[u8]| {
+            let path = place.path().join(OsStr::from_bytes(name));
+            fs::create_dir(&path).unwrap();
+            folder(&path)
+        };
+        assert!(named("r\u{e9}sultats".as_bytes()).is_ok());
+        let refused = named(b"r\xe9sultats").unwrap_err().to_string();
+        assert!(refused.ends_with("only names in UTF-8 can be sent to the guest"), "{refused}");
+    }
 }

@@ -46,7 +46,10 @@ pub fn run(args: &VmBench) -> Result<String> {
     let html = html.filter(|_| !command.machines.is_empty());
     let written = html.map_or(Ok(()), |target| target.write(page::bench(&command.machines).as_bytes()));
     if let Err(error) = ended {
-        command.print_measured()?;
+        // That it cannot be printed does not hide why it ended.
+        if let Err(unprinted) = command.print_measured() {
+            messages::warning(unprinted);
+        }
         if let Err(unwritten) = written {
             messages::warning(unwritten);
         }
@@ -173,14 +176,15 @@ impl Command {
         let (Some(folder), Some(name)) = (&self.recordings, recording.file_stem()) else { return Ok(()) };
         let numbered = |number: u32| folder.join(format!("{}-{number}.ek", name.to_string_lossy()));
         let Some(file) = (1..).map(numbered).find(|file| !file.exists()) else { return Ok(()) };
-        fs::copy(recording, &file).with_context(|| format!("{}: cannot be written", file.display()))?;
+        let content = fs::read(recording).with_context(|| format!("{}: cannot be read", recording.display()))?;
+        Target::open(&file)?.write(&content)?;
         Ok(())
     }
 
     /// Prints what was measured before it ended early, as far as that has not been printed.
     fn print_measured(&self) -> Result<()> {
         if self.format == Format::Json && !self.machines.is_empty() {
-            terminal::print(&report::json(&self.machines)?)?;
+            printed(terminal::print(&report::json(&self.machines)?))?;
         }
         Ok(())
     }
@@ -250,16 +254,21 @@ impl Caller for Command {
 
     /// Prints each machine when it is measured, since all take long.
     fn measured(&mut self, machine: Measured) -> Result<()> {
-        let printed = match self.format {
+        let written = match self.format {
             Format::Table => self.bar.suspend(|| terminal::print(&report::table(&machine))),
             Format::Json => Ok(()),
         };
         self.machines.push(machine);
-        match printed {
-            // The page is for another reader.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => bail!(Unprinted(error.to_string())),
-            _ => Ok(()),
-        }
+        printed(written)?;
+        Ok(())
+    }
+}
+
+/// A reader that went away (`| head`) is no error: a page is for another one.
+fn printed(written: io::Result<()>) -> Result<(), Unprinted> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Unprinted(error.to_string())),
+        _ => Ok(()),
     }
 }
 
@@ -329,10 +338,19 @@ mod tests {
         }
         let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
         assert_eq!((read("2B2S:3-equal-1.ek"), read("2B2S:3-equal-2.ek")), ("first".into(), "second".into()));
+        fs::remove_file(&recording).unwrap();
+        assert!(command.keep(&recording).unwrap_err().to_string().ends_with("2B2S:3-equal.ek: cannot be read"));
+        assert_eq!(fs::read_dir(&kept).unwrap().count(), 2, "nothing is left of one that cannot be kept");
         Command::new(&parsed(&[])).unwrap().keep(&recording).unwrap();
         fs::write(folder.path().join("file"), "").unwrap();
         let refused = Command::new(&parsed(&["--recordings", folder.path().join("file/x").to_str().unwrap()]));
         assert!(refused.err().unwrap().to_string().ends_with("file/x: cannot be made"));
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error_and_a_full_disk_is_one() {
+        assert!(printed(Err(io::ErrorKind::BrokenPipe.into())).is_ok());
+        assert!(printed(Err(io::ErrorKind::StorageFull.into())).is_err());
     }
 
     #[test]
