@@ -8,16 +8,15 @@
 //! does unless a loop is monotonic, the same holds for the last ones.
 #![allow(unsafe_code)]
 
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::libomp::{Bounds, Ident, MODIFIERS, MONOTONIC, trips};
 use crate::real::{Replaced, as_c_str};
+use crate::runtime::{self, ONE_CHUNK, RUNTIME, Runtime};
 use crate::tool::of_cores;
 
-/// `kmp_sch_dynamic_chunked` and `kmp_sch_runtime` (openmp/runtime/src/kmp.h in LLVM), whatever their modifiers say of the order.
+/// `kmp_sch_dynamic_chunked` (openmp/runtime/src/kmp.h in LLVM), whatever its modifiers say of the order.
 const DYNAMIC: i32 = 35;
-const RUNTIME: i32 = 37;
 /// A core may be late by so much of what the loop takes. Where it would be less, smaller chunks cost as much as they gain (`bench/loops`: of the stencil, whose
 /// 87 chunks have a core late by 5 % at most, 1 to 11 % more in five of six pairs of runs on an emulated 1B1L:3).
 const LATE: f64 = 0.1;
@@ -32,37 +31,6 @@ pub fn chunk(trips: u64, chunk: u64, speeds: impl Iterator<Item = f64>) -> u64 {
     if late <= LATE * takes { chunk } else { ((chunk as f64 * slowest / fastest).round() as u64).max(1) }
 }
 
-/// `omp_get_schedule` (OpenMP 5.0, 3.2.13).
-pub type Schedule = unsafe extern "C" fn(*mut c_int, *mut c_int);
-
-/// How loops with `schedule(runtime)` are shared out, if that is by turns: as the user has it (`OMP_SCHEDULE=dynamic,n`), or the program
-/// (`omp_set_schedule`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Runtime {
-    /// How many iterations a chunk has.
-    pub chunk: u64,
-    /// Whether a thread has its chunks in the order of the loop.
-    monotonic: bool,
-}
-
-impl Runtime {
-    /// What an OpenMP library says to this thread.
-    pub fn of(schedule: Schedule) -> Option<Self> {
-        let (mut kind, mut chunk) = (0, 0);
-        // SAFETY: any thread may ask it at any time; it writes to these places.
-        unsafe { schedule(&mut kind, &mut chunk) };
-        Self::new(kind, chunk)
-    }
-
-    fn new(kind: c_int, chunk: c_int) -> Option<Self> {
-        /// `omp_sched_dynamic` and `omp_sched_monotonic`.
-        const DYNAMIC: c_int = 2;
-        const MONOTONIC: c_int = c_int::MIN;
-        let chunk = u64::try_from(chunk).ok()?;
-        (kind & !MONOTONIC == DYNAMIC).then_some(Self { chunk, monotonic: kind & MONOTONIC != 0 })
-    }
-}
-
 /// With which schedule and chunk a loop begins in libomp that the compiler gives this schedule and chunk. `None` if threads take no chunks there by
 /// turns, or none of several iterations.
 fn instead(
@@ -75,7 +43,7 @@ fn instead(
     let (schedule, asked) = match schedule & !MODIFIERS {
         DYNAMIC => (schedule, chunk?),
         RUNTIME => {
-            let Runtime { chunk, monotonic } = runtime?;
+            let Some(Runtime::Dynamic { chunk, monotonic }) = runtime else { return None };
             (if monotonic { DYNAMIC | MONOTONIC } else { DYNAMIC }, chunk)
         }
         _ => return None,
@@ -120,15 +88,19 @@ macro_rules! init {
             type Function = unsafe extern "C" fn(*const Ident, i32, i32, $variable, $variable, $step, $step);
             static REPLACED: Replaced = Replaced::new(const { as_c_str(concat!(stringify!($name), "\0")) });
             let real = REPLACED.real(at.cast());
+            let whole = Bounds { lower, upper };
             let other = || {
-                let trips = trips(Bounds { lower, upper }, step.into())?;
+                if runtime::begin(real.library, schedule, whole, step.into()) {
+                    return Some((ONE_CHUNK, size));
+                }
+                let trips = trips(whole, step.into())?;
                 let (schedule, chunk) = of_cores(real.library, |runtime, speeds| {
                     instead(schedule, u64::try_from(size).ok(), runtime, trips, speeds)
                 })??;
                 Some((schedule, <$step>::try_from(chunk).ok()?))
             };
             let (schedule, size) = other().unwrap_or((schedule, size));
-            // SAFETY: the type of the function of this name, called with what this was given, or what means a smaller chunk.
+            // SAFETY: the type of the function of this name, called with what this was given, or what means other chunks.
             unsafe { real.function::<Function>()(at, thread, schedule, lower, upper, step, size) };
         }
     )* };
@@ -143,6 +115,8 @@ init! {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::c_int;
+
     use super::*;
 
     fn of(trips: u64, asked: u64, speeds: &[f64]) -> u64 {
@@ -176,9 +150,10 @@ mod tests {
         assert_eq!(of(RUNTIME, 2, 6), Some((DYNAMIC, 2)));
         assert_eq!(of(RUNTIME | MONOTONIC, 2, 6), Some((DYNAMIC, 2)), "what the loop says of the order does not count");
         assert_eq!(of(RUNTIME, monotonic(2), 6), Some((DYNAMIC | MONOTONIC, 2)));
-        // One iteration; static, guided, auto, with the one modifier and without.
+        // One iteration; static with chunks, guided, auto, with the one modifier and without; static without, of which threads take no chunks by turns.
         assert_eq!(of(RUNTIME, 2, 1), None);
         assert!([1, 3, 4].into_iter().all(|kind| of(RUNTIME, kind, 6).or(of(RUNTIME, monotonic(kind), 6)).is_none()));
+        assert_eq!(of(RUNTIME, 1, 0), None);
         assert_eq!(of(DYNAMIC | MONOTONIC, 1, 0), Some((DYNAMIC | MONOTONIC, 2)));
         assert_eq!(of(36, 2, 6), None, "guided");
     }

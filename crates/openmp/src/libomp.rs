@@ -66,7 +66,12 @@ pub(crate) fn trips<T: Variable>(bounds: Bounds<T>, step: i128) -> Option<u64> {
 }
 
 /// The part of a loop that is a thread's, and whether it has the last iteration; `None` if the loop has fewer than threads.
-fn part<T: Variable>(whole: Bounds<T>, step: i128, speeds: &[u32], number: usize) -> Option<(Bounds<T>, bool)> {
+pub(crate) fn part<T: Variable>(
+    whole: Bounds<T>,
+    step: i128,
+    speeds: &[u32],
+    number: usize,
+) -> Option<(Bounds<T>, bool)> {
     let trips = trips(whole, step)?;
     if trips < speeds.len() as u64 {
         return None;

@@ -9,7 +9,7 @@ use evenkeel_model::splitting::{Done, Speeds};
 
 use crate::clock::now;
 use crate::cores::Cores;
-use crate::dynamic::Runtime;
+use crate::runtime::Runtime;
 use crate::why::Why;
 
 /// A region that takes less, in ns, is over before threads would have moved to other cores, and back (assumed: some twenty moves of 5 us).
@@ -128,6 +128,11 @@ impl Team {
     /// How loops are split among so many threads: the same for all of them.
     pub fn plan(&self, threads: usize) -> Option<&[u32]> {
         self.plan.as_deref().filter(|plan| plan.len() == threads)
+    }
+
+    /// How fast the cores are on which so many threads belong. `None` if it is not known where threads are.
+    pub fn speeds(&self, threads: usize) -> Option<impl Iterator<Item = f64>> {
+        self.cores.speeds(threads)
     }
 
     /// Has this thread where it belongs: on a core of its own if loops are split by how fast that is, and anywhere else.

@@ -8,9 +8,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cores::{self, Cores};
-use crate::dynamic::{self, Runtime, Schedule};
+use crate::dynamic;
 use crate::real;
 use crate::region::{self, Team};
+use crate::runtime::{Runtime, Schedule};
 use crate::switch::{self, Switch};
 use crate::why::Why;
 
@@ -284,14 +285,20 @@ pub fn member<T>(library: usize, then: impl FnOnce(Member<'_>) -> T) -> Option<T
     Some(then(Member { team, threads, number }))
 }
 
+/// Does something with the team of the region that this thread is in, and with how many threads that has, if its loops may be split, and in a loop of this
+/// OpenMP library. The thread stays where it is.
+pub fn in_team<T>(library: usize, then: impl FnOnce(&Team, usize) -> T) -> Option<T> {
+    let tool = TOOL.get().filter(|tool| tool.library == library)?;
+    // SAFETY: until `then` returns it is in the region.
+    let (team, threads) = unsafe { region(tool, 0) }?;
+    Some(then(team?, threads))
+}
+
 /// Does something with the schedule that its user wants of this thread's team and the speeds of the cores that it may use, if it is in a region whose loops
 /// may be split, and in a loop of this OpenMP library.
 pub fn of_cores<T>(
     library: usize,
     then: impl FnOnce(Option<Runtime>, &mut dyn Iterator<Item = f64>) -> T,
 ) -> Option<T> {
-    let tool = TOOL.get().filter(|tool| tool.library == library)?;
-    // SAFETY: until it is read this thread is in the region.
-    let (team, threads) = unsafe { region(tool, 0) }?;
-    Some(then(team?.runtime, &mut tool.cores.speeds(threads)?))
+    in_team(library, |team, threads| Some(then(team.runtime, &mut team.speeds(threads)?)))?
 }

@@ -1,4 +1,5 @@
 // What OpenMP promises of loops, however they are split: each line says what came out, which must not depend on that.
+#define _GNU_SOURCE
 #include <omp.h>
 #include <limits.h>
 #include <sched.h>
@@ -13,15 +14,23 @@ static int by[2][N];
 static int own;
 #pragma omp threadprivate(own)
 
-// Each iteration once, whatever the type, the bounds and the step.
-#define COUNTED(name, type, first, past, compare, step)                                                                                    \
+#define PRAGMA(text) _Pragma(#text)
+
+// Each iteration once, whatever the type, the bounds and the step, and whether the schedule is the user's.
+#define COUNTED(...)                                                                                                                       \
+    do {                                                                                                                                   \
+        COUNT("static", static, __VA_ARGS__);                                                                                              \
+        COUNT("runtime", runtime, __VA_ARGS__);                                                                                            \
+    } while (0)
+#define COUNT(kind, schedule_kind, name, type, first, past, compare, step)                                                                 \
     do {                                                                                                                                   \
         uint64_t count = 0, sum = 0;                                                                                                       \
-        _Pragma("omp parallel for schedule(static) reduction(+ : count, sum)") for (type i = (first); i compare(past); i += (step)) {      \
+        PRAGMA(omp parallel for schedule(schedule_kind) reduction(+ : count, sum))                                                         \
+        for (type i = (first); i compare(past); i += (step)) {                                                                             \
             count++;                                                                                                                       \
             sum += (uint64_t)i;                                                                                                            \
         }                                                                                                                                  \
-        printf("%s: %llu, %llu\n", name, (unsigned long long)count, (unsigned long long)sum);                                              \
+        printf("%s, %s: %llu, %llu\n", name, kind, (unsigned long long)count, (unsigned long long)sum);                                    \
     } while (0)
 
 // The first iteration of a chunk that is not the loop's first one, of those with which threads begin: how many iterations a chunk has. Each thread waits in
@@ -75,6 +84,9 @@ int main(int argc, char **argv) {
     if (threads)
         omp_set_num_threads(threads);
     for (int round = 0; round < ROUNDS; round++) {
+        // In each second round a loop whose schedule is the user's is static.
+        const int is_static = round % 2;
+        omp_set_schedule(is_static ? omp_sched_static : omp_sched_dynamic, 0);
         COUNTED("int", int, -7, 4993, <, 1);
         COUNTED("int down", int, 4993, -7, >, -3);
 #ifdef __clang__
@@ -90,7 +102,7 @@ int main(int argc, char **argv) {
         COUNTED("one", int, 5, 6, <, 1);
         COUNTED("fewer than threads", int, 0, 1, <, 1);
 
-        // Equal static loops of a region give each iteration to the same thread, so that none need wait between them.
+        // Equal static loops of a region give each iteration to the same thread, so that none need wait between them: also where the user has them static.
         int differ = 0;
 #pragma omp parallel
         {
@@ -104,6 +116,11 @@ int main(int argc, char **argv) {
 #pragma omp atomic
                     differ++;
             }
+#pragma omp for schedule(runtime) nowait
+            for (int i = 0; i < N; i++)
+                if (is_static && by[0][i] != omp_get_thread_num())
+#pragma omp atomic
+                    differ++;
         }
         if (differ)
             bad |= wrong("nowait");
@@ -113,6 +130,11 @@ int main(int argc, char **argv) {
         for (int i = 0; i < N; i++)
             last = i + first;
         printf("lastprivate: %d\n", last);
+        last = -1;
+#pragma omp parallel for schedule(runtime) lastprivate(last)
+        for (int i = N - 1; i >= 0; i--)
+            last = i;
+        printf("lastprivate by the user: %d\n", last);
 
 #pragma omp parallel for collapse(2) schedule(static)
         for (int i = 0; i < 20; i++)
@@ -162,6 +184,16 @@ int main(int argc, char **argv) {
         for (int i = 0; i < N; i++)
             done[i]++;
         bad |= once("runtime", 1);
+#pragma omp parallel for collapse(2) schedule(runtime)
+        for (unsigned long i = 0; i < 20; i++)
+            for (unsigned long j = 0; j < N / 20; j++)
+                done[i * (N / 20) + j]++;
+        bad |= once("runtime, collapse", 1);
+#pragma omp parallel for ordered schedule(runtime)
+        for (int i = 0; i < N; i++)
+#pragma omp ordered
+            done[i]++;
+        bad |= once("runtime, ordered", 1);
 
         int next = 0, order = 1;
 #pragma omp parallel for ordered schedule(static)
@@ -206,6 +238,14 @@ int main(int argc, char **argv) {
                 done[i]++;
         }
         bad |= once("nested", 1);
+#pragma omp parallel for num_threads(2) schedule(runtime)
+        for (int tenth = 0; tenth < 10; tenth++) {
+#pragma omp parallel for num_threads(2) schedule(runtime)
+            for (int i = tenth * (N / 10); i < (tenth + 1) * (N / 10); i++)
+#pragma omp atomic
+                done[i]++;
+        }
+        bad |= once("nested by the user", 1);
 
 #pragma omp teams distribute parallel for num_teams(2) thread_limit(2)
         for (int i = 0; i < N; i++)
@@ -357,9 +397,24 @@ int main(int argc, char **argv) {
            unsigned long i = 0; i < (unsigned long)last; i++);
     CHUNKS("inside, tasks, by the user", INSIDE, "omp for schedule(runtime) reduction(task, + : sum)", int i = 0; i < last; i++);
 
-    // What the first thread was given, of a loop that takes long enough to be measured.
+    // A loop that the user has static: how much of it is done on the first CPU in its first run, and by the first thread when it has been measured.
     int mine = 0;
     static double a[1 << 16];
+    omp_set_schedule(omp_sched_static, 0);
+    for (int round = 0; round < 3; round++) {
+        int there = mine = 0;
+#pragma omp parallel for schedule(runtime) reduction(+ : mine, there)
+        for (int i = 0; i < 1 << 16; i++) {
+            for (int k = 0; k < 8; k++)
+                a[i] = a[i] * 0.5 + i;
+            there += sched_getcpu() == 0;
+            mine += omp_get_thread_num() == 0;
+        }
+        if (round == 0) fprintf(stderr, "the user's: CPU 0 did %d of %d\n", there, 1 << 16);
+    }
+    fprintf(stderr, "the user's: the first thread did %d of %d\n", mine, 1 << 16);
+
+    // What the first thread was given, of a loop that takes long enough to be measured.
     for (int round = 0; round < 3; round++) {
         mine = 0;
 #pragma omp parallel for schedule(static) reduction(+ : mine)

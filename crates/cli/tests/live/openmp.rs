@@ -45,6 +45,12 @@ fn first(stderr: &str) -> u32 {
     line.split_whitespace().nth(6).unwrap().parse().unwrap()
 }
 
+/// How many iterations of a loop that the user has static were done by this.
+fn of_user(stderr: &str, by: &str) -> u32 {
+    let line = stderr.lines().find_map(|line| line.strip_prefix("the user's: ")?.strip_prefix(by)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
 /// How many iterations a chunk of six has in fact, in all loops that have such.
 fn chunk(stderr: &str) -> u32 {
     let lines = stderr.lines().filter_map(|line| line.strip_prefix("chunks of 6 have "));
@@ -90,6 +96,9 @@ fn what_the_library_is_not_told_it_finds_out() {
     let (alone, said) = run(command.env("LD_PRELOAD", &library).env("EVENKEEL_OMP_CORES", "0=10,1=1"));
     assert_eq!(alone, plain);
     assert!(first(&said) < 58_000, "what was said of its cores is not true, and must not stay: {said}");
+    // So it is in a loop that the user has static, of which ten of eleven parts are done there before anything has been measured.
+    assert_eq!(of_user(&said, "CPU 0"), 59_578, "{said}");
+    assert!(of_user(&said, "the first thread") < 58_000, "{said}");
     // Where cores are equal it has nothing to do.
     let mut equal = Command::new(&program);
     equal.env("LD_PRELOAD", &library).env("EVENKEEL_OMP_CORES", "0=2,1=2").env("EVENKEEL_OMP", "report");
@@ -177,6 +186,7 @@ fn programs_of_gcc_have_more_threads_where_cores_are_faster() {
     let (under, said) = run(&mut command());
     assert_eq!((under, first(&said), chunk(&said)), (plain.clone(), 1 << 14, 2), "{said}");
     assert!(said.contains("the first of 4 threads") && said.contains(" runs split; speeds of its cores: "), "{said}");
+    assert_eq!((of_user(&said, "CPU 0"), of_user(&said, "the first thread")), (3 << 14, 1 << 14), "{said}");
     // A user who says how many threads there are has them.
     let (own, said) = run(command().env("OMP_NUM_THREADS", "2"));
     assert_eq!((own, first(&said), chunk(&said)), (plain.clone(), 1 << 15, 6), "{said}");

@@ -21,10 +21,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cores::{self, Cores};
-use crate::dynamic::{self, Runtime, Schedule};
+use crate::dynamic;
 use crate::libomp::{Bounds, trips};
 use crate::real::Real;
 use crate::region::{self, Team};
+use crate::runtime::{Runtime, Schedule};
 use crate::shares::{apportion, core_of, team};
 use crate::switch::{self, Switch};
 use crate::tool::{begins_all, is_left_alone};
@@ -248,9 +249,13 @@ impl Gomp {
         (asked > 1 && own()).then(|| dynamic::begin(trips, asked, self.speeds()))
     }
 
-    /// How many iterations chunks have for the user (`OMP_SCHEDULE=dynamic,n`), of loops that leave that to the user.
+    /// How many iterations chunks have for the user (`OMP_SCHEDULE=dynamic,n`), of loops that leave that to the user. Where these are static, libgomp has an equal
+    /// part for each thread, as programs have in other static loops: the core that runs more threads does more.
     fn runtime(&self) -> Option<u64> {
-        Runtime::of(self.schedule).map(|runtime| runtime.chunk)
+        match Runtime::of(self.schedule)? {
+            Runtime::Dynamic { chunk, .. } => Some(chunk),
+            Runtime::Static => None,
+        }
     }
 
     /// How fast its cores are.
