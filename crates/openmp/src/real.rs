@@ -2,6 +2,7 @@
 //! without it. A process may have several, such as a Python package with one beside it that nothing else sees.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -143,6 +144,12 @@ fn files() -> Vec<CString> {
     files
 }
 
+thread_local! {
+    /// What this thread has found last of functions that not all of the process can see: of which one, and by which place. It asks for the chunks of a loop
+    /// one after the other, and a lock would have it wait for others that do.
+    static LAST: Cell<Option<((usize, usize), Real)>> = const { Cell::new(None) };
+}
+
 /// One of the functions that this library takes the place of.
 pub struct Replaced {
     name: &'static CStr,
@@ -174,6 +181,17 @@ impl Replaced {
         if let Some(real) = self.shared.get_or_init(shared) {
             return Some(*real);
         }
+        let place = (ptr::from_ref(self).addr(), at.addr());
+        if let Some((_, real)) = LAST.get().filter(|last| last.0 == place) {
+            return Some(real);
+        }
+        let real = self.find_private(at)?;
+        LAST.set(Some((place, real)));
+        Some(real)
+    }
+
+    /// The same, of a library that only the code that was loaded with it can see.
+    fn find_private(&self, at: *const c_void) -> Option<Real> {
         if let Some(real) = self.private.read().unwrap_or_else(PoisonError::into_inner).get(&at.addr()) {
             return Some(*real);
         }
@@ -213,6 +231,25 @@ mod tests {
         assert_eq!(loaded(c"evenkeel_has_no_such_function"), None);
         assert!(loads() > 0 && loads() == loads());
         assert_eq!(loaded(c"evenkeel_has_no_such_function"), None, "as little as before");
+    }
+
+    #[test]
+    fn what_was_found_last_is_of_the_same_function_and_place() {
+        // In no library that all of the process can see.
+        let [one, other] = [c"evenkeel_one", c"evenkeel_other"].map(Replaced::new);
+        let known = |replaced: &Replaced, at: usize, function: *const c_void| {
+            let real = Real::new(function.cast_mut()).unwrap();
+            replaced.private.write().unwrap().insert(at, real);
+            real
+        };
+        let places = [
+            (&one, 1, known(&one, 1, libc::free as *const c_void)),
+            (&one, 2, known(&one, 2, libc::malloc as *const c_void)),
+            (&other, 1, known(&other, 1, libc::calloc as *const c_void)),
+        ];
+        for (replaced, at, real) in places.iter().chain(&places).flat_map(|place| [place, place]) {
+            assert_eq!(replaced.find(ptr::without_provenance(*at)), Some(*real));
+        }
     }
 
     #[test]
