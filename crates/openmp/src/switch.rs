@@ -1,7 +1,9 @@
 //! The environment that the library reads: `EVENKEEL_OMP`, which turns it off or has it report, and what `evenkeel run` tells it.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 use evenkeel_topology::speeds;
 
@@ -23,16 +25,21 @@ pub enum Switch {
     Off,
 }
 
-/// As the variable says; a mistake is said, and turns it off, as nothing can be asked here.
+/// As the variable says when it is read first: a program may change its environment. A mistake is said, and turns it off, as nothing can be asked here.
 pub fn read() -> Switch {
-    match env::var(SWITCH).as_deref() {
-        Err(_) | Ok("" | "on") => Switch::On,
-        Ok("reasons") => Switch::Reasons,
-        Ok("report") => Switch::Report,
-        Ok("off") => Switch::Off,
-        Ok(other) => {
+    static READ: OnceLock<Switch> = OnceLock::new();
+    *READ.get_or_init(|| env::var_os(SWITCH).map_or(Switch::On, |value| parse(&value)))
+}
+
+fn parse(value: &OsStr) -> Switch {
+    match value.to_str() {
+        Some("" | "on") => Switch::On,
+        Some("reasons") => Switch::Reasons,
+        Some("report") => Switch::Report,
+        Some("off") => Switch::Off,
+        _ => {
             say(&format!(
-                "evenkeel: {SWITCH}={other:?}: expected on, off, reasons or report; loops stay as they are\n"
+                "evenkeel: {SWITCH}={value:?}: expected on, off, reasons or report; loops stay as they are\n"
             ));
             Switch::Off
         }
@@ -52,4 +59,19 @@ pub fn cores() -> Option<Vec<(u16, f64)>> {
         say(&format!("evenkeel: {CORES}={text:?}: {expected}; loops stay as they are\n"));
     }
     Some(cores.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_switch_turns_it_off() {
+        let all = ["", "on", "reasons", "report", "off", "yes"].map(|value| parse(OsStr::new(value)));
+        let expected = [Switch::On, Switch::On, Switch::Reasons, Switch::Report, Switch::Off, Switch::Off];
+        assert_eq!(all, expected);
+        assert_eq!(parse(OsStr::from_bytes(b"on\xff")), Switch::Off, "nor is what is no text");
+    }
 }
