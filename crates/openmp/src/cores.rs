@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use evenkeel_model::splitting::alike;
 use evenkeel_topology::Topology;
@@ -78,8 +78,16 @@ pub fn binds() -> bool {
     BINDING.iter().any(set)
 }
 
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program has forked this process, after it had looked at the machine.
+pub fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
 /// A process that the program forks would bind its threads to the same cores as the program and as others that it forks.
 extern "C" fn forked() {
+    FORKED.store(true, Ordering::Relaxed);
     crate::tool::leave_alone();
     if let Some(Some(cores)) = CORES.get() {
         cores.release();

@@ -102,9 +102,6 @@ impl Team {
             Why::MoreThreads.say();
             return None;
         }
-        if threads < 2 {
-            return None;
-        }
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let region = region(code, cores, threads)?;
         let plan = lock(&region.known)?.speeds.next();

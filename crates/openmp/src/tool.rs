@@ -81,7 +81,7 @@ pub fn is_left_alone() -> bool {
     ALONE.load(Ordering::Relaxed)
 }
 
-/// Whether this thread is the only one that begins regions.
+/// A region of several threads begins: whether this thread is the only one that begins such. Those of one thread bind none.
 pub fn begins_all() -> bool {
     if !BEGINS.get() {
         if BEGUN.swap(true, Ordering::Relaxed) {
@@ -179,6 +179,7 @@ unsafe extern "C" fn begin(
     if flags & TEAM != 0
         && tool.in_initial_task()
         && (tool.team_count)() == 1
+        && threads > 1
         && begins_all()
         && let Some(mut new) = Team::new(code.addr(), tool.cores, threads as usize)
     {

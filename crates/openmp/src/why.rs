@@ -13,6 +13,8 @@ pub enum Why {
     SecondThread,
     /// A program of GCC's whose user says how many threads there are.
     NumberGiven,
+    /// A program of GCC's whose user allows fewer threads than teams would have.
+    ThreadLimit,
     /// A program of GCC's whose user says where threads run.
     Bound,
     /// A region of GCC's for which the program says how many threads there are.
@@ -42,6 +44,10 @@ impl Why {
                  stay as they are"
             }
             Self::NumberGiven => "OMP_NUM_THREADS is set: regions of programs built with GCC stay as they are",
+            Self::ThreadLimit => {
+                "OMP_THREAD_LIMIT allows fewer threads than a team would have: regions of programs built with GCC stay as \
+                 they are"
+            }
             Self::Bound => {
                 "OMP_PROC_BIND, OMP_PLACES or the like is set: regions of programs built with GCC stay as they are"
             }

@@ -211,6 +211,21 @@ fn a_region_of_gcc_s_with_its_own_number_of_threads_stays_as_it_is() {
     assert_eq!(said.matches(SECOND).count(), 1, "{said}");
 }
 
+/// A region of one thread binds none, so that it may be beside another thread's.
+#[test(libomp, two_cpus)]
+fn a_region_of_one_thread_beside_others_leaves_those_split() {
+    let folder = tempfile::tempdir().unwrap();
+    for (compiler, threads) in [("clang", &["2"][..]), ("gcc", &[][..])] {
+        let program = compiled(folder.path(), compiler, "openmp_thread", &["-fopenmp", "-pthread"]);
+        let (plain, _) = run(Command::new(&program).args(threads));
+        let mut command = Command::new(&program);
+        command.args(threads).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+        let (under, said) = run(command.env("EVENKEEL_OMP", "report"));
+        assert_eq!(under, plain, "{compiler}: {said}");
+        assert!(said.contains(" of 8 runs split; ") && !said.contains(SECOND), "{compiler}: {said}");
+    }
+}
+
 /// What the library says of a program that it leaves alone, which has this argument and these variables.
 fn reasons(program: &Path, argument: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(program);
@@ -237,6 +252,7 @@ fn why_regions_of_gcc_s_are_left_alone_is_said_once() {
     let program = compiled(folder.path(), "gcc", "openmp_teams", &["-fopenmp"]);
     for (does, variable, reason) in [
         ("once", ("OMP_NUM_THREADS", "2"), "evenkeel: OMP_NUM_THREADS is set: "),
+        ("once", ("OMP_THREAD_LIMIT", "3"), "evenkeel: OMP_THREAD_LIMIT allows fewer threads than a team would have: "),
         ("once", ("OMP_PROC_BIND", "true"), "evenkeel: OMP_PROC_BIND, OMP_PLACES or the like is set: "),
         ("own number", ("OMP_PROC_BIND", "false"), "evenkeel: regions for which this program says how many threads "),
     ] {
@@ -297,6 +313,16 @@ fn regions_of_gcc_s_inside_a_region_have_as_many_threads_as_without_the_library(
 fn a_number_of_threads_that_fortran_says_in_eight_bytes_is_seen() {
     let (plain, under, _) = teams(&["eight bytes"]);
     assert_eq!(under, plain);
+}
+
+#[test(two_cpus)]
+fn what_was_split_is_not_said_again_by_a_process_that_the_program_forks() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "gcc", "openmp_teams", &["-fopenmp"]);
+    let mut command = Command::new(&program);
+    command.arg("forks").env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+    let (_, said) = run(command.env("EVENKEEL_OMP", "report"));
+    assert_eq!(said.matches("evenkeel: region at ").count(), 1, "{said}");
 }
 
 /// They are not said to have more threads than is good for them.

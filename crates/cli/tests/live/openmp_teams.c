@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 // What Fortran calls with an integer of eight bytes.
 extern void omp_set_num_threads_8_(const long *threads);
@@ -57,6 +59,12 @@ int main(int argc, char **argv) {
             BUSY(5e-3)
         for (int round = 0; round < 200; round++)
             BUSY(5e-5)
+    } else if (!strcmp(what, "forks")) {
+        team();
+        const pid_t child = fork();
+        if (child == 0) exit(0);
+        int status;
+        return waitpid(child, &status, 0) != child || status;
     } else {
         return 2;
     }

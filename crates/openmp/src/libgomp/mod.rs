@@ -80,8 +80,11 @@ pub fn library() -> Option<usize> {
     GOMP.get()?.as_ref().map(|gomp| gomp.library)
 }
 
-/// At the end of the process.
+/// At the end of the process, but not of one that it has forked, which knows no more.
 extern "C" fn report() {
+    if cores::is_forked() {
+        return;
+    }
     if region::are_brief() {
         switch::say(
             "evenkeel: this program's OpenMP regions are over in less than 0.1 ms, in which more threads may cost more than they gain; \
@@ -94,8 +97,8 @@ extern "C" fn report() {
 }
 
 impl Gomp {
-    /// `None` if there is nothing to do for it: cores are equal or unknown, the user says how many threads there are or where they run, or it is
-    /// not libgomp, but LLVM's library, which has its functions as well.
+    /// `None` if there is nothing to do for it: cores are equal or unknown, the user says how many threads there are, or at most, or where they run, or
+    /// it is not libgomp, but LLVM's library, which has its functions as well.
     fn new(function: Real) -> Option<Self> {
         // Elsewhere programs are not asked in its place (`caller`).
         if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
@@ -116,10 +119,10 @@ impl Gomp {
         let cores = cores::find()?;
         let speeds: Vec<f64> = cores.all.iter().map(|core| core.1).collect();
         // SAFETY: functions of these names have these types (OpenMP 5.0, 3.2).
-        let gomp = unsafe {
+        let (gomp, limit) = unsafe {
             let ask = |name| Some(function.beside(name)?.function::<Ask>());
             let processors = ask(c"omp_get_num_procs")?;
-            Self {
+            let gomp = Self {
                 library: function.library,
                 cores,
                 threads: team(&speeds),
@@ -133,8 +136,14 @@ impl Gomp {
                 team_size: ask(c"omp_get_num_threads")?,
                 thread_number: ask(c"omp_get_thread_num")?,
                 schedule: function.beside(c"omp_get_schedule")?.function::<Schedule>(),
-            }
+            };
+            (gomp, Self::ask(ask(c"omp_get_thread_limit")?))
         };
+        // Teams would have fewer threads than the program has been told.
+        if limit < gomp.threads as c_int {
+            Why::ThreadLimit.say();
+            return None;
+        }
         if !cores::claim(gomp.library) {
             return None;
         }
@@ -205,7 +214,7 @@ impl Gomp {
             Why::OwnNumber.say();
         }
         // Nothing is learnt of a team whose size is the program's own, but which thread has begun it.
-        let own = begins_all() && asked == self.threads as c_int;
+        let own = asked > 1 && begins_all() && asked == self.threads as c_int;
         let mut team = own.then(|| Team::new(code as usize, self.cores, self.cores.all.len())).flatten();
         if let Some(team) = team.take_if(|team| team.is_brief()) {
             let result = fork(code, data);
