@@ -142,8 +142,14 @@ mod tests {
         let own = by_name("2B4S").unwrap();
         assert_eq!(own.sharing_cache(crate::CoreId(0)), own.big());
         let text = FILES[1].1.replace("[[cluster]]", "[[cluster]]\ncache = 7");
+        let error = Machine::from_toml(&text, "m.toml").unwrap_err().message;
+        let expected = "cache_mb = 0.512: expected the same in all clusters that share the cache, but \"big\" has cache_mb = 2";
+        assert_eq!(error, expected);
+        // One of them says it for all.
+        let text = text.replace("cache_mb = { value = 0.512", "memory_gbps = { value = 5");
         let shared = Machine::from_toml(&text, "m.toml").unwrap();
         assert_eq!(shared.sharing_cache(crate::CoreId(0)), shared.all());
+        assert!(shared.clusters.iter().all(|cluster| cluster.cache_mb == Some(2.0)));
         let one = FILES[1].1.replacen("[[cluster]]", "[[cluster]]\ncache = 1", 1);
         let apart = Machine::from_toml(&one, "m.toml").unwrap();
         assert_eq!(apart.sharing_cache(crate::CoreId(0)), apart.big(), "a number of its own is no other's");

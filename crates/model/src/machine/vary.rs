@@ -135,7 +135,7 @@ mod tests {
         for (place, first) in [
             ("costs", "context_switch_us"),
             ("cluster", "big"),
-            ("cluster.little", "core"),
+            ("cluster.little", "cache_mb"),
             ("core", "cortex-a57"),
             ("core.cortex-a53", "activity"),
         ] {

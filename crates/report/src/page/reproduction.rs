@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn policies_that_need_no_colour_twice_are_not_drawn_as_if_they_were_published() {
         let body = body_of("colab");
-        assert!(body.contains("<rect class=\"f2\"") && body.contains("<span class=\"t2\"><b>colab</b>"), "{body}");
+        assert!(body.contains("<rect class=\"f2\"") && body.contains("<span class=\"t2\"><b>colab:own</b>"), "{body}");
         assert!(!body.contains(" second\""), "{body}");
     }
 
