@@ -20,7 +20,7 @@ mod skeleton;
 mod speed;
 mod watched;
 
-use std::io;
+use std::{fmt, io};
 
 use evenkeel_linux::{launch, process};
 use evenkeel_model::Ns;
@@ -56,6 +56,13 @@ pub struct Ended {
     pub reason: String,
     /// More about it.
     pub message: String,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reason, message } = self;
+        write!(f, "the kernel took the machine back: {reason}: {message}")
+    }
 }
 
 /// Why a machine cannot be scheduled.

@@ -101,7 +101,7 @@ impl Gone {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::counting::Learnt;
     use crate::{Ended, Error, Figures};
@@ -114,7 +114,7 @@ mod tests {
     }
 
     /// Stands for a scheduler of which a thread has ended since it was last asked.
-    struct Ends;
+    pub(crate) struct Ends;
 
     impl Turn for Ends {
         fn run_until(&mut self, _: Ns) -> Result<Option<Ended>, Error> {

@@ -127,7 +127,7 @@ impl Session {
                 let ended = scheduling.run_until(clock::clock() + POLL)?;
                 note(&mut moments, &mut *scheduling, &watched);
                 // Before a policy takes over and right after that: all counts begin anew then.
-                scheduling = watched.obey(scheduling, |scheduling, takeovers| {
+                scheduling = watched.obey(scheduling, ended.as_ref(), begin, |scheduling, takeovers| {
                     moments.iter_mut().for_each(|moments| moments.note_now(scheduling, takeovers));
                 })?;
                 note(&mut moments, &mut *scheduling, &watched);

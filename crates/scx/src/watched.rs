@@ -10,8 +10,9 @@ use evenkeel_linux::monitor::{Asked, Change, CoreNow, Monitor, Snapshot, State};
 use evenkeel_linux::pins::Pins;
 use evenkeel_model::Ns;
 
-use crate::session::{Account, Path, Plan, Turn, begin};
-use crate::{Error, Figures};
+use crate::counting::Learnt;
+use crate::session::{Account, Path, Plan, Turn};
+use crate::{Ended, Error, Figures};
 
 /// What the thread that decides keeps for those that watch.
 pub(crate) struct Watched {
@@ -77,17 +78,24 @@ impl Watched {
         }
     }
 
-    /// Makes the changes that were asked for. Another policy takes the machine over anew: while it is loaded, the kernel's own
-    /// scheduler has it. `last` sees what was scheduled until then, and how often the machine was taken over before.
+    /// Makes the changes that were asked for, unless the kernel has taken the machine back. Another policy takes the machine over
+    /// anew, by `begin`: while it is loaded, the kernel's own scheduler has it. `last` sees what was scheduled until then, and how
+    /// often the machine was taken over before.
     ///
     /// # Errors
     /// The machine cannot be taken over again.
     pub(crate) fn obey(
         &mut self,
         mut scheduling: Box<dyn Turn>,
+        ended: Option<&Ended>,
+        begin: impl Fn(&Plan, Learnt) -> Result<Box<dyn Turn>, Error>,
         mut last: impl FnMut(&mut dyn Turn, usize),
     ) -> Result<Box<dyn Turn>, Error> {
         for asked in self.monitor.as_ref().map(Monitor::asked).unwrap_or_default() {
+            if let Some(ended) = ended {
+                asked.answer(Err(ended.to_string()));
+                continue;
+            }
             let Change::Policy(name) = &asked.change else {
                 self.pins.lock().asked.push_back(asked);
                 continue;
@@ -114,8 +122,9 @@ impl Watched {
                     asked.answer(Ok(()));
                 }
                 Err(error) => {
-                    scheduling = begin(&self.plan, learnt)?;
+                    // First: if the policy before cannot take it over either, this is the end.
                     asked.answer(Err(error.to_string()));
+                    scheduling = begin(&self.plan, learnt)?;
                 }
             }
         }
@@ -181,7 +190,55 @@ fn all_missing(before: &BTreeSet<String>, now: Vec<String>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread::{self, JoinHandle};
+    use std::time::Duration;
+
+    use evenkeel_linux::monitor::Watcher;
+    use evenkeel_model::machines;
+    use evenkeel_sched::Setup;
+
     use super::*;
+    use crate::Bounds;
+    use crate::moments::tests::Ends;
+
+    /// Asks this process for another policy. Returns why it is refused.
+    fn ask() -> JoinHandle<String> {
+        thread::spawn(|| {
+            let mut watcher = Watcher::open(std::process::id()).unwrap();
+            watcher.change(Change::Policy("gts".into())).unwrap_err().to_string()
+        })
+    }
+
+    #[test]
+    fn a_policy_that_cannot_take_over_is_refused_before_anything_else_fails() {
+        let plan = Plan {
+            machine: machines::by_name("2B2S").unwrap(),
+            cpus: (0..4).collect(),
+            policy: Setup::parse("pfs").unwrap(),
+            path: Path::Kernel,
+            partial: false,
+            bounds: Bounds::default(),
+            timeline: false,
+        };
+        let mut watched = Watched::new(plan, SharedPins::default());
+        let mut obey = |ended: Option<&Ended>, asks: &JoinHandle<String>| {
+            while !asks.is_finished() {
+                watched.obey(Box::new(Ends), ended, |_, _| Err(Error::OldSchedExt), |_, _| {})?;
+                thread::sleep(Duration::from_millis(1));
+            }
+            Ok::<_, Error>(watched.takeovers())
+        };
+        // The kernel has taken the machine back: it is not taken over again.
+        let ended = Ended { reason: "runnable task stall".into(), message: "waited for 5 s".into() };
+        let asks = ask();
+        assert_eq!(obey(Some(&ended), &asks).unwrap(), 0);
+        assert_eq!(asks.join().unwrap(), "the kernel took the machine back: runnable task stall: waited for 5 s");
+        // Neither the next policy can take it over, nor the one before.
+        let asks = ask();
+        assert!(matches!(obey(None, &asks), Err(Error::OldSchedExt)));
+        drop(watched);
+        assert_eq!(asks.join().unwrap(), Error::OldSchedExt.to_string());
+    }
 
     /// Of two policies one may lack more than the other.
     #[test]

@@ -9,7 +9,7 @@ use evenkeel_linux::{cgroup, process};
 use evenkeel_model::Ns;
 use evenkeel_report::table::{self, Stream};
 use evenkeel_sched::{Description, POLICIES, Setup};
-use evenkeel_scx::{Account, Bounds, End, Ended, Figures, Follow, Only, Path, Plan, Session};
+use evenkeel_scx::{Account, Bounds, End, Figures, Follow, Only, Path, Plan, Session};
 
 use self::live_figures::LiveFigures;
 use crate::args::{self, Format, Output, Scx};
@@ -74,7 +74,7 @@ pub fn run(args: &Scx) -> Result<u8> {
     let elapsed = clock().since(began);
     let so_far = session.account();
     let (account, cut) = match session.finish() {
-        Ok((account, ended)) => (account, ended.map(taken_back)),
+        Ok((account, ended)) => (account, ended.map(|ended| ended.to_string())),
         Err(error) => (so_far, Some(error.to_string())),
     };
     if let Some(observed) = &mut observed {
@@ -129,11 +129,6 @@ pub fn run(args: &Scx) -> Result<u8> {
     }
     written?;
     unwritten.map_or(Ok(status.unwrap_or(0)), Err)
-}
-
-/// That the kernel has taken the machine back, and why.
-fn taken_back(Ended { reason, message }: Ended) -> String {
-    format!("the kernel took the machine back: {reason}: {message}")
 }
 
 /// What is scheduled, if it is there.

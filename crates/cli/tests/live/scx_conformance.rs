@@ -8,7 +8,7 @@ use evenkeel_conformance::{Arm, Facts, Played, Scenario, Stage, check};
 use evenkeel_model::Ns;
 use evenkeel_sched::policy::by_name;
 use evenkeel_sched::{Description, Setup};
-use evenkeel_scx::{Bounds, Ended, Path, Plan, Session};
+use evenkeel_scx::{Bounds, Path, Plan, Session};
 
 use crate::scx::policies_and_paths;
 
@@ -38,7 +38,7 @@ impl Guest {
     fn end(&mut self) -> Result<(), String> {
         let Some((_, session)) = self.session.take() else { return Ok(()) };
         match session.finish().map_err(|error| error.to_string())?.1 {
-            Some(Ended { reason, message }) => Err(format!("the kernel took the machine back: {reason}: {message}")),
+            Some(ended) => Err(ended.to_string()),
             None => Ok(()),
         }
     }
