@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::monitor::ThreadNow;
-use evenkeel_linux::sample::PairWaits;
+use evenkeel_linux::sample::{MAX_TYPES, PairWaits};
 use evenkeel_model::Ns;
 
 use crate::session::{POLL, Turn};
@@ -25,6 +25,24 @@ pub(crate) struct Moment {
     pub(crate) gone: Vec<ThreadNow>,
     /// Which thread has waited for which since the last takeover.
     pub(crate) pairs: Vec<PairWaits>,
+}
+
+/// What a thread has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Did {
+    /// How long it has run on each core type.
+    pub(crate) run: [Ns; MAX_TYPES],
+    /// How long it has been ready without a core.
+    pub(crate) delay: Ns,
+}
+
+impl Did {
+    /// What of it was not done before.
+    pub(crate) fn since(mut self, before: &Self) -> Self {
+        self.run.iter_mut().zip(before.run).for_each(|(run, before)| *run = run.since(before));
+        self.delay = self.delay.since(before.delay);
+        self
+    }
 }
 
 /// Where moments are noted.

@@ -14,7 +14,7 @@ use evenkeel_model::Ns;
 use evenkeel_sched::policy::Judgement;
 use evenkeel_topology::root;
 
-use crate::moments::Moment;
+use crate::moments::{Did, Moment};
 use crate::pairs::Pairs;
 use crate::session::Plan;
 
@@ -66,13 +66,6 @@ struct Known {
     /// When it was started, which tells it from a later one with its number.
     started: Option<u64>,
     seen: Ns,
-}
-
-/// What counts from a takeover.
-#[derive(Clone, Copy, Default)]
-struct Did {
-    run: [Ns; MAX_TYPES],
-    delay: Ns,
 }
 
 impl Observed {

@@ -40,7 +40,7 @@ pub struct CoreNow {
     pub thread: Option<Tid>,
 }
 
-/// A thread. All times count from when the host first saw it.
+/// A thread. All times count from when the host first saw it; `scx` counts what a thread did itself from zero when `exec` gives it another number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadNow {
     /// Its number.

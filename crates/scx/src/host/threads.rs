@@ -10,6 +10,7 @@ use evenkeel_sched::protocol;
 use super::{Driver, Location, Orders};
 use crate::counting::Measured;
 use crate::event::{Described, Event};
+use crate::moments::Did;
 
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
@@ -35,6 +36,8 @@ pub(super) struct Thread {
     pub(super) waited: Ns,
     /// What it has run, by core type.
     pub(super) on_type: [Ns; MAX_TYPES],
+    /// What it had done when it got its number.
+    pub(super) before: Did,
     pub(super) rates: Rates,
     /// What was counted and is not yet reported, and the speedup that it shows.
     pub(super) measured: Measured,
@@ -69,6 +72,7 @@ impl<O: Orders> Driver<O> {
             since: self.now,
             waited: Ns::ZERO,
             on_type: [Ns::ZERO; MAX_TYPES],
+            before: Did::default(),
             rates,
             measured,
         };
@@ -112,8 +116,12 @@ impl<O: Orders> Driver<O> {
         if let Some(first) = first {
             self.end(first, Ns::ZERO);
         }
+        if self.gone.wanted() {
+            self.gone.add(self.thread_now(id, self.now));
+        }
+        let did = self.did(id, self.now);
         self.by_tid.insert(tid, id);
-        self.threads[id.index()].tid = tid;
+        (self.threads[id.index()].tid, self.threads[id.index()].before) = (tid, did);
         self.counting.gone(before);
         // It is counted anew.
         self.threads[id.index()].rates = self.threads[id.index()].rates.learnt();

@@ -7,6 +7,7 @@ use evenkeel_sched::ThreadKind;
 
 use super::{Driver, Location, Orders};
 use crate::counting::Learnt;
+use crate::moments::Did;
 
 impl<O: Orders> Driver<O> {
     /// The threads that live, in order of their numbers.
@@ -19,7 +20,23 @@ impl<O: Orders> Driver<O> {
         self.by_tid.iter().map(|(tid, id)| (*tid, self.threads[id.index()].rates.learnt())).collect()
     }
 
-    /// A thread, with what it has done until now.
+    /// What a thread has done until now, under earlier numbers, too.
+    pub(super) fn did(&self, id: ThreadId, now: Ns) -> Did {
+        let own = &self.threads[id.index()];
+        let mut did = Did { run: own.on_type, delay: own.waited };
+        // Not accounted for yet.
+        match own.location {
+            Location::Running(core) | Location::Elsewhere(Some(core)) => {
+                let on = self.sched.state().machine.cores[core.index()].core_type;
+                did.run[on.index().min(MAX_TYPES - 1)] += now.since(own.since);
+            }
+            Location::Waiting | Location::Sent(_) => did.delay += now.since(own.since),
+            Location::Blocked | Location::Elsewhere(None) => {}
+        }
+        did
+    }
+
+    /// A thread, with what it has done until now under its number.
     pub(super) fn thread_now(&self, id: ThreadId, now: Ns) -> ThreadNow {
         let (s, own) = (self.sched.state(), &self.threads[id.index()]);
         let thread = s.thread(id);
@@ -29,13 +46,8 @@ impl<O: Orders> Driver<O> {
             Location::Waiting | Location::Sent(_) => (State::Ready, thread.core),
             Location::Blocked => (State::Waiting, thread.core),
         };
-        let mut run = own.on_type;
-        if let Location::Running(core) | Location::Elsewhere(Some(core)) = own.location {
-            // Not accounted for yet.
-            run[s.machine.cores[core.index()].core_type.index().min(MAX_TYPES - 1)] += now.since(own.since);
-        }
         let judged = self.sched.judgement(id);
-        let waits = if state == State::Ready { now.since(own.since) } else { Ns::ZERO };
+        let did = self.did(id, now).since(&own.before);
         ThreadNow {
             tid: own.tid,
             process: own.process,
@@ -44,8 +56,8 @@ impl<O: Orders> Driver<O> {
             cpu: self.cpus[at.index()],
             label: judged.label,
             speedup: judged.speedup,
-            run: run[..s.machine.core_types.len().min(MAX_TYPES)].to_vec(),
-            delay: own.waited + waits,
+            run: did.run[..s.machine.core_types.len().min(MAX_TYPES)].to_vec(),
+            delay: did.delay,
             blame: Some(thread.blame),
             pinned: Vec::new(),
         }

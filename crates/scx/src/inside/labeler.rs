@@ -14,6 +14,7 @@ use evenkeel_sched::{Governor, NewThread, Scheduler, Setup, Span, ThreadKind, Wa
 
 use crate::counting::{Counting, Learnt, Measured};
 use crate::event::Described;
+use crate::moments::Did;
 use crate::programs::Programs;
 
 /// What the kernel's part has counted of a thread.
@@ -70,6 +71,8 @@ struct Known {
     begun: bool,
     runnable: bool,
     seen: Seen,
+    /// What it had done when it got its number.
+    before: Did,
     rates: Rates,
     written: Option<Labels>,
 }
@@ -132,6 +135,7 @@ impl Labeler {
         let s = self.sched.state();
         let thread = s.thread(known.id);
         let judged = self.sched.judgement(known.id);
+        let did = self.did(seen).since(&known.before);
         Some(ThreadNow {
             tid: known.tid,
             process: known.process,
@@ -144,8 +148,8 @@ impl Labeler {
             cpu: cpus.get(usize::from(seen.core)).copied().unwrap_or_default(),
             label: judged.label,
             speedup: judged.speedup,
-            run: self.ran(seen)[..s.machine.core_types.len().min(TYPES)].to_vec(),
-            delay: seen.waited,
+            run: did.run[..s.machine.core_types.len().min(TYPES)].to_vec(),
+            delay: did.delay,
             blame: Some(seen.blame),
             pinned: Vec::new(),
         })
@@ -181,6 +185,7 @@ impl Labeler {
             begun: false,
             runnable: false,
             seen: Seen::default(),
+            before: Did::default(),
             rates,
             written: None,
         };
@@ -204,12 +209,14 @@ impl Labeler {
         self.by_slot.iter().find(|(other, known)| **other != slot && known.tid == tid).map(|(other, _)| *other)
     }
 
-    /// It has another number from now on.
-    pub(crate) fn rename(&mut self, slot: u32, tid: Tid) {
+    /// It has another number from now on, under which it has done nothing yet.
+    pub(crate) fn rename(&mut self, slot: u32, tid: Tid, seen: &Seen) {
+        let did = self.did(seen);
         if let Some(known) = self.by_slot.get_mut(&slot) {
             self.counting.gone(std::mem::replace(&mut known.tid, tid));
             // It is counted anew.
             known.rates = known.rates.learnt();
+            known.before = did;
         }
     }
 
@@ -282,6 +289,10 @@ impl Labeler {
         let Some(known) = self.by_slot.get_mut(&slot) else { return Measured::default() };
         let types = self.sched.state().machine.core_types.len();
         self.counting.measure(known.tid, &mut known.rates, &ran, types)
+    }
+
+    fn did(&self, seen: &Seen) -> Did {
+        Did { run: self.ran(seen), delay: seen.waited }
     }
 
     /// How long a thread has run on each core type, until now.
@@ -402,11 +413,13 @@ mod tests {
         let first = labeler.other_named(2, 1);
         assert_eq!(first, Some(1));
         labeler.end(1, &ran(1, 0, 0), Ns::from_ms(20));
-        labeler.rename(2, 1);
+        labeler.rename(2, 1, &ran(10, 10, 0));
         assert_eq!(labeler.other_named(2, 1), None, "this is no other one");
         assert_eq!(labeler.learnt().into_keys().collect::<Vec<_>>(), [1]);
         assert_eq!(measure(&mut labeler, 1, 50, 20, 10), Some((1, Some(4.0))), "nothing to compare with");
         assert_eq!(measure(&mut labeler, 1, 70, 30, 10), Some((1, Some(2.0))));
+        let did = labeler.thread(2, &ran(30, 10, 0), &CPUS).map(|thread| thread.run);
+        assert_eq!(did.unwrap(), [20, 0].map(Ns::from_ms), "what it did before is its old number's");
         labeler.end(1, &ran(1, 0, 0), Ns::from_ms(50));
         assert_eq!((labeler.living(), labeler.slots()), (1, vec![2]));
     }

@@ -21,7 +21,7 @@ use crate::moments::Gone;
 use crate::session::{POLL, Plan, Turn, come_first};
 use crate::speed::Speeds;
 use crate::{Ended, Error};
-use labeler::Labeler;
+use labeler::{Labeler, Seen};
 use part::Part;
 
 /// Refreshes have at most a fiftieth of a core (assumed): between two lie so many times what the first took. This thread comes before
@@ -89,7 +89,9 @@ impl Inside {
                     if let Some(first) = self.labeler.other_named(slot, event.tid) {
                         self.end(first, event.at);
                     }
-                    self.labeler.rename(slot, event.tid);
+                    if let Some(seen) = self.note_gone(slot) {
+                        self.labeler.rename(slot, event.tid, &seen);
+                    }
                 }
                 What::Mask(described) => {
                     self.labeler.set_mask(event.weight, &described, &self.cpus);
@@ -102,11 +104,18 @@ impl Inside {
 
     /// A thread is gone.
     fn end(&mut self, slot: u32, at: Ns) {
-        let Some(seen) = self.part.read(slot) else { return };
+        if let Some(seen) = self.note_gone(slot) {
+            self.labeler.end(slot, &seen, at);
+        }
+    }
+
+    /// A thread's number is no longer its own: notes what it did under it. Returns what has been counted of it.
+    fn note_gone(&mut self, slot: u32) -> Option<Seen> {
+        let seen = self.part.read(slot)?;
         if let Some(thread) = self.labeler.thread(slot, &seen, &self.cpus).filter(|_| self.gone.wanted()) {
             self.gone.add(thread);
         }
-        self.labeler.end(slot, &seen, at);
+        Some(seen)
     }
 
     fn refresh(&mut self, now: Ns) {

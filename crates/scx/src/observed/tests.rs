@@ -63,6 +63,17 @@ fn threads_that_have_ended_are_seen_to_their_end() {
     assert_eq!(slices(&observed, 3), [(2, 95, 100)]);
 }
 
+/// The number of its process's first thread, which ends: by it the thread counts from zero.
+#[test]
+fn what_a_thread_did_before_exec_gave_it_another_number_counts_once() {
+    let mut observed = observed();
+    observed.add(moment(50, 0, vec![thread(FIRST, 0, [20, 0]), thread(FIRST + 1, 1, [30, 0])], vec![]));
+    let gone = vec![thread(FIRST, 0, [20, 0]), thread(FIRST + 1, 1, [40, 0])];
+    observed.add(moment(100, 0, vec![thread(FIRST, 1, [30, 0])], gone));
+    let ran: Vec<(Tid, Ns)> = observed.threads().iter().map(|thread| (thread.tid - FIRST, thread.run[0])).collect();
+    assert_eq!(ran, [(0, Ns::from_ms(50)), (1, Ns::from_ms(40))]);
+}
+
 #[test]
 fn a_later_thread_with_the_number_of_one_that_has_ended_has_an_account_of_its_own() {
     let mut observed = observed();

@@ -1,6 +1,7 @@
 //! What the policy and the governor of frequencies are told: speedups and stalls, where those are counted, blame, and use.
 
 use evenkeel_linux::counts::Counts;
+use evenkeel_linux::monitor::ThreadNow;
 use evenkeel_model::Instructions;
 
 use super::*;
@@ -208,6 +209,24 @@ fn a_thread_that_has_called_exec_is_blamed_in_place_of_the_first_one() {
     let threads = driver.threads(driver.orders.now);
     let blame: Vec<_> = threads.iter().map(|thread| (thread.tid, thread.blame)).collect();
     assert_eq!(blame, [(100, Some(Ns::from_ms(60))), (102, Some(Ns::ZERO))]);
+}
+
+/// What it did before is its old number's.
+#[test]
+fn a_thread_that_has_called_exec_counts_from_zero_under_its_new_number() {
+    let mut driver = driver("pfs");
+    driver.gone.keep();
+    driver.orders.begin(100, 1);
+    driver.orders.begin(101, 1);
+    driver.orders.ready(101, 0, true);
+    settle(&mut driver);
+    driver.orders.now += Ns::from_ms(5);
+    driver.orders.exec(0, 100);
+    listen(&mut driver, false, false);
+    let ran = |threads: Vec<ThreadNow>| threads.iter().map(|thread| (thread.tid, thread.run[0])).collect::<Vec<_>>();
+    assert_eq!(ran(driver.gone.take()), [(100, Ns::ZERO), (101, Ns::from_ms(5))]);
+    let later = driver.orders.now + Ns::from_ms(2);
+    assert_eq!(ran(driver.threads(later)), [(100, Ns::from_ms(2))]);
 }
 
 /// It had yet to run then.
