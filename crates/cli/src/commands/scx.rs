@@ -17,7 +17,7 @@ use crate::files::Target;
 use crate::page::{Scheduled, Story};
 use crate::{catalog, json, live, messages, ready};
 
-/// How often what was done is noted for a page.
+/// How often what was done is noted for a page, at least.
 const NOTED: Ns = Ns::from_ms(250);
 
 /// Runs the command, if there is one, and returns the exit status.
@@ -49,9 +49,7 @@ pub fn run(args: &Scx) -> Result<u8> {
     ready::tell(&by(&name, path));
     let began = clock();
     let mut told = LiveFigures::of(args, &by(&name, path));
-    // With a page the process looks often, and tells as often as it is to.
-    let every = told.as_ref().map(LiveFigures::every);
-    let figures = if html.is_some() { Some(every.map_or(NOTED, |every| every.min(NOTED))) } else { every };
+    let figures = noted(told.as_ref().map(LiveFigures::every), html.is_some());
     let observes = observed.as_mut();
     let follow = Follow { end, only: only.as_ref(), time: args.time, figures, observed: observes };
     let mut story = Story::default();
@@ -129,6 +127,15 @@ pub fn run(args: &Scx) -> Result<u8> {
     }
     written?;
     unwritten.map_or(Ok(status.unwrap_or(0)), Err)
+}
+
+/// How often what was done is noted, if it is: for a page often, and so that it is told as often as it is to be.
+fn noted(told: Option<Ns>, for_page: bool) -> Option<Ns> {
+    if !for_page {
+        return told;
+    }
+    let told = told.unwrap_or(NOTED);
+    Some(Ns(told.0.div_ceil(told.0.div_ceil(NOTED.0))))
 }
 
 /// What is scheduled, if it is there.
@@ -293,6 +300,16 @@ fn facts(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn with_a_page_figures_are_told_as_often_as_without() {
+        for (told, every) in [(100, 100), (250, 250), (300, 150), (1000, 250), (1001, 201)] {
+            let ms = noted(Some(Ns::from_ms(told)), true).unwrap().0.div_ceil(1_000_000);
+            assert_eq!(ms, every, "{told}");
+            assert_eq!(noted(Some(Ns::from_ms(told)), false), Some(Ns::from_ms(told)));
+        }
+        assert_eq!((noted(None, true), noted(None, false)), (Some(NOTED), None));
+    }
 
     #[test]
     fn what_either_path_counts_is_told_if_it_was_ever_used() {
