@@ -51,7 +51,7 @@ pub fn code(error: &Error) -> Option<u8> {
         evenkeel_scx::Error::NotAdopted { .. } => None,
         _ => Some(launch::OWN_FAILURE),
     });
-    let own = error.is::<Own>() || error.is::<files::Unwritten>();
+    let own = error.is::<Own>() || error.is::<Unprinted>() || error.is::<files::Unwritten>();
     followed.or(emulated).or(scheduled).unwrap_or_else(|| own.then_some(launch::OWN_FAILURE))
 }
 

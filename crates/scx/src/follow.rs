@@ -1,5 +1,6 @@
 //! Scheduling until a command has ended, this process is told to end, or a time is over.
 
+use std::ops::ControlFlow;
 use std::process::ExitStatus;
 
 use evenkeel_linux::launch::{Launched, Signals};
@@ -53,15 +54,16 @@ impl End<'_> {
 }
 
 impl Session {
-    /// Schedules until the end, and returns how the command ended, if it has. `tell` is given what has been done, and in which time.
+    /// Schedules until the end, and returns how the command ended, if it has. `tell` is given what has been done, and in which
+    /// time; that it breaks off is an end, too.
     ///
     /// # Errors
-    /// What is to be scheduled is not there, the command cannot be started, or `tell` failed.
-    pub fn follow<E: From<Error>>(
+    /// What is to be scheduled is not there, or the command cannot be started.
+    pub fn follow(
         &self,
         follow: Follow<'_>,
-        mut tell: impl FnMut(&Figures, Ns) -> Result<(), E>,
-    ) -> Result<Option<ExitStatus>, E> {
+        mut tell: impl FnMut(&Figures, Ns) -> ControlFlow<()>,
+    ) -> Result<Option<ExitStatus>, Error> {
         let Follow { mut end, only, time, figures, mut observed } = follow;
         let began = clock::clock();
         let chosen = |only| Chosen::of(only).map_err(|error| Error::NotAdopted { only: only.clone(), error });
@@ -84,7 +86,9 @@ impl Session {
             }
             if figures.is_some_and(|every| now.since(told) >= every) {
                 told = now;
-                tell(&self.figures(), now.since(began))?;
+                if tell(&self.figures(), now.since(began)).is_break() {
+                    return Ok(status);
+                }
             }
             if let Some(chosen) = &mut chosen
                 && now.since(joined) >= JOIN

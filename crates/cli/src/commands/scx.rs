@@ -2,6 +2,8 @@
 
 mod live_figures;
 
+use std::ops::ControlFlow;
+
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::launch::{self, Launched, Signals};
@@ -13,15 +15,19 @@ use evenkeel_scx::{Account, Bounds, End, Figures, Follow, Only, Path, Plan, Sess
 
 use self::live_figures::LiveFigures;
 use crate::args::{self, Format, Output, Scx};
+use crate::failed::Unprinted;
 use crate::files::Target;
 use crate::page::{Scheduled, Story};
-use crate::{catalog, json, live, messages, ready};
+use crate::{catalog, closed, json, live, messages, ready};
 
 /// How often what was done is noted for a page, at least.
 const NOTED: Ns = Ns::from_ms(250);
 
 /// Runs the command, if there is one, and returns the exit status.
 pub fn run(args: &Scx) -> Result<u8> {
+    if args.stats.is_some() && closed::output() {
+        bail!(Unprinted("standard output is closed".into()));
+    }
     let policy = catalog::live_policy(&args.policy)?;
     let path = path(args, &policy)?;
     let (machine, cpus) = live::this_machine(&args.this)?;
@@ -53,18 +59,19 @@ pub fn run(args: &Scx) -> Result<u8> {
     let observes = observed.as_mut();
     let follow = Follow { end, only: only.as_ref(), time: args.time, figures, observed: observes };
     let mut story = Story::default();
-    // Figures that cannot be written cost neither the command nor the summary.
     let mut unwritten = None;
-    let status = session.follow(follow, |figures, elapsed| -> Result<()> {
+    let status = session.follow(follow, |figures, elapsed| {
         story.note(elapsed, *figures);
-        if let Some(telling) = told.as_mut().filter(|told| told.due(elapsed)) {
-            let paths = Paths::of(path, &live::deciders(first, &session.account().policies));
-            unwritten = telling.tell(paths, figures, elapsed).err();
-            if unwritten.is_some() {
-                told = None;
-            }
+        let Some(telling) = told.as_mut().filter(|told| told.due(elapsed)) else { return ControlFlow::Continue(()) };
+        let paths = Paths::of(path, &live::deciders(first, &session.account().policies));
+        match telling.tell(paths, figures, elapsed) {
+            Ok(true) => return ControlFlow::Continue(()),
+            Ok(false) => {}
+            Err(error) => unwritten = Some(error),
         }
-        Ok(())
+        // Figures that cannot be written cost neither the summary nor a command.
+        told = None;
+        if args.command.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     // What follows stands where a status stood.
     drop(told);

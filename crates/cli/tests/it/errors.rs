@@ -368,6 +368,22 @@ fn a_closed_or_full_standard_output_is_no_success() {
     assert!(evenkeel(&["--help"]).output().unwrap().status.success());
 }
 
+/// Before the machine is taken over.
+#[test]
+fn figures_that_have_no_place_to_go_to_are_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = folder.path().join("ran");
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "\"$0\" scx --stats -- touch \"$1\" >&-"])
+        .arg(assert_cmd::cargo::cargo_bin!("evenkeel"))
+        .arg(&ran);
+    let output = shell.output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(message, "error: cannot write the result: standard output is closed\n");
+    assert!(output.status.code() == Some(125) && !ran.exists());
+}
+
 /// The write fails instead of ending Evenkeel; the program has the signal as ever.
 /// An account that cannot be written is not lost silently; a program whose account is not wanted has its own status.
 #[test]

@@ -1,8 +1,8 @@
 //! What `evenkeel scx` tells while it schedules: lines or documents, if it is to print them, else a status where a terminal has room for one.
 
-use std::io::{ErrorKind, IsTerminal, stderr};
+use std::io::{self, ErrorKind, IsTerminal, stderr};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use evenkeel_linux::job;
 use evenkeel_model::Ns;
 use evenkeel_scx::Figures;
@@ -10,8 +10,8 @@ use indicatif::ProgressBar;
 
 use super::{Paths, document, on_fast_cores};
 use crate::args::{Format, Scx};
-use crate::failed::Own;
-use crate::{closed, json, progress, terminal};
+use crate::failed::Unprinted;
+use crate::{json, progress, terminal};
 
 /// How often a status is renewed.
 const RENEWED: Ns = Ns::from_secs(1);
@@ -57,18 +57,18 @@ impl LiveFigures {
         elapsed.since(self.before.1) >= self.every
     }
 
-    /// Tells what has been done so far.
-    pub(super) fn tell(&mut self, paths: Paths, figures: &Figures, elapsed: Ns) -> Result<()> {
+    /// Tells what has been done so far. Returns whether anything can read it.
+    pub(super) fn tell(&mut self, paths: Paths, figures: &Figures, elapsed: Ns) -> Result<bool> {
         let (before, from) = std::mem::replace(&mut self.before, (*figures, elapsed));
         let line = || line(paths, &before, figures, from, elapsed);
         match &self.way {
-            Way::Printed(Format::Json) => print(&json::line(&document(paths, figures, elapsed))?)?,
-            Way::Printed(Format::Table) => print(&line())?,
+            Way::Printed(Format::Json) => return print(&json::line(&document(paths, figures, elapsed))?),
+            Way::Printed(Format::Table) => return print(&line()),
             // It was stopped, and sent to the background since.
             Way::Status(_) if job::in_background() => {}
             Way::Status(status) => status.set_message(line()),
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -93,12 +93,26 @@ fn line(paths: Paths, before: &Figures, figures: &Figures, from: Ns, to: Ns) -> 
     )
 }
 
-fn print(line: &str) -> Result<()> {
-    if closed::output() {
-        bail!(Own("cannot write figures: standard output is closed"));
+fn print(line: &str) -> Result<bool> {
+    Ok(is_read(terminal::print(&format!("{line}\n")))?)
+}
+
+/// Whether there is still a reader. That it went away (`| head`) is no error.
+fn is_read(written: io::Result<()>) -> Result<bool, Unprinted> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true).map_err(|error| Unprinted(error.to_string())),
     }
-    match terminal::print(&format!("{line}\n")) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context(Own("cannot write figures")),
-        _ => Ok(()),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error_and_a_full_disk_is_one() {
+        let read = |error: ErrorKind| is_read(Err(error.into())).map_err(|error| error.to_string());
+        assert_eq!((read(ErrorKind::BrokenPipe), is_read(Ok(())).ok()), (Ok(false), Some(true)));
+        assert!(read(ErrorKind::StorageFull).is_err_and(|error| error.starts_with("cannot write the result: ")));
     }
 }
