@@ -167,13 +167,18 @@ impl Vm {
             output: names[0].display().to_string(),
             errors: names[1].display().to_string(),
         };
-        self.port.send(&Request::Run(run)).map_err(|lost| self.processes.lost(lost.0, signals))?;
         let deadline = job.timeout.map(|timeout| (clock() + timeout, timeout));
         let uninterrupted = || signals.end_signal().map_or(Ok(()), |signal| Err(Error::Interrupted(signal)));
         let in_time = || match deadline {
             Some((deadline, timeout)) if clock() > deadline => Err(Error::Timeout(timeout)),
             _ => uninterrupted(),
         };
+        let mut sent = self.port.send(&Request::Run(run));
+        while !sent.map_err(|lost| self.processes.lost(lost.0, signals))? {
+            self.processes.check(signals)?;
+            in_time()?;
+            sent = self.port.sent();
+        }
         let last = loop {
             match self.port.receive().map_err(|lost| self.processes.lost(lost.0, signals)) {
                 Ok(Some(Reply::Begins)) => self.began = true,
