@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use anstream::adapter::strip_str;
 use anyhow::{Context, Result, bail};
 use evenkeel_linux::clock::clock;
 use evenkeel_linux::energy::Counters;
@@ -169,6 +170,11 @@ fn splits(loaded: &BTreeSet<String>) -> bool {
     loaded.iter().any(|file| SPLIT.iter().any(|library| file.starts_with(library)))
 }
 
+/// The error in what Evenkeel says, which may be styled also where no terminal shows it.
+fn error_in(said: &str) -> Option<String> {
+    strip_str(said).to_string().lines().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned)
+}
+
 impl Scheduler {
     /// What Evenkeel says if it fails under this scheduler whatever it runs.
     fn refusal(&self) -> Option<String> {
@@ -178,8 +184,7 @@ impl Scheduler {
         let mut command = Command::new(env::current_exe().ok()?);
         command.args(&self.words).args(["--quiet", "--", "true"]).env_remove(VARIABLE).stdin(Stdio::null());
         let output = command.output().ok().filter(|output| !output.status.success())?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        said.lines().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned)
+        error_in(&String::from_utf8_lossy(&output.stderr))
     }
 
     /// Its name is what one would type.
@@ -377,5 +382,18 @@ impl<'a> Job<'a> {
             }
         }
         Ok(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_found_among_warnings_whatever_its_style() {
+        for said in ["error: no.\n", "warning: slow\nerror: no.\n", "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m no.\n"] {
+            assert_eq!(error_in(said).as_deref(), Some("no."), "{said:?}");
+        }
+        assert_eq!(error_in("warning: slow\n"), None);
     }
 }
