@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -31,7 +32,9 @@ thread_local! {
 }
 
 /// By which OpenMP's library is told to bind threads, unless they are `false`.
-const BINDING: [&str; 5] = ["OMP_PROC_BIND", "OMP_PLACES", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "KMP_HW_SUBSET"];
+const BINDING: [&str; 5] = ["OMP_PROC_BIND", "OMP_PLACES", KMP_AFFINITY, "GOMP_CPU_AFFINITY", "KMP_HW_SUBSET"];
+/// libomp's own: words with commas between them, of which one says how threads are bound.
+const KMP_AFFINITY: &str = "KMP_AFFINITY";
 
 /// Looks at the machine, when the OpenMP library of this process starts. `None` if there is only one core, nothing is known, or all are as fast:
 /// equal parts are right there, and threads that are bound could not make way for other work.
@@ -72,10 +75,15 @@ fn look() -> Option<Cores> {
 
 /// Whether the user has OpenMP's library bind threads.
 pub fn binds() -> bool {
-    let set = |name: &&str| {
-        std::env::var_os(name).is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
-    };
-    BINDING.iter().any(set)
+    BINDING.iter().any(|name| std::env::var_os(name).is_some_and(|value| has_bound(name, &value)))
+}
+
+/// Whether a variable has this value where threads are to be bound.
+fn has_bound(name: &str, value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    let has = |word: &str| value.split(',').any(|own| own.trim().eq_ignore_ascii_case(word));
+    let is_none = name == KMP_AFFINITY && (has("none") || has("disabled"));
+    !value.is_empty() && !value.eq_ignore_ascii_case("false") && !is_none
 }
 
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -236,6 +244,16 @@ mod tests {
         };
         let masks = thread::scope(|scope| scope.spawn(outer).join().unwrap());
         assert_eq!(masks, (before, only(cpus[0])));
+    }
+
+    #[test]
+    fn what_has_threads_bound_nowhere_does_not_count() {
+        let bound = |name: &str, value: &str| has_bound(name, OsStr::new(value));
+        for (name, value) in [("OMP_PROC_BIND", "FALSE"), ("OMP_PLACES", ""), ("KMP_AFFINITY", "verbose, None")] {
+            assert!(!bound(name, value), "{name}={value}");
+        }
+        assert!(!bound("KMP_AFFINITY", "disabled") && bound("KMP_AFFINITY", "granularity=fine,compact,1,0"));
+        assert!(bound("OMP_PROC_BIND", "close") && bound("OMP_PLACES", "cores"));
     }
 
     #[test]
