@@ -33,6 +33,9 @@ const THREAD_BEGIN: c_int = 1;
 /// `ompt_callback_parallel_begin` and `_end`.
 const PARALLEL_BEGIN: c_int = 3;
 const PARALLEL_END: c_int = 4;
+/// `ompt_callback_implicit_task`, and `ompt_scope_begin`.
+const IMPLICIT_TASK: c_int = 7;
+const SCOPE_BEGIN: c_int = 1;
 /// `ompt_task_initial`: of the program's own thread, so that a region which it begins is inside no other.
 const INITIAL: c_int = 1;
 /// `ompt_parallel_team`: a team of threads, not a league of teams.
@@ -143,11 +146,12 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
     if !cores::claim(tool.library) || TOOL.set(tool).is_err() {
         return 0;
     }
-    // SAFETY: the callbacks have the types that events of these numbers want (OpenMP 5.0, 4.5.2.1, 4.5.2.3 and 4.5.2.4).
+    // SAFETY: the callbacks have the types that events of these numbers want (OpenMP 5.0, 4.5.2.1, 4.5.2.3, 4.5.2.4 and 4.5.2.11).
     unsafe {
         set(THREAD_BEGIN, thread_begin as *const c_void);
         set(PARALLEL_BEGIN, begin as *const c_void);
         set(PARALLEL_END, end as *const c_void);
+        set(IMPLICIT_TASK, implicit_task as *const c_void);
     }
     // It stays.
     1
@@ -202,6 +206,26 @@ unsafe extern "C" fn end(data: *mut Data, _task: *mut Data, _flags: c_int, _code
         if let Some(tool) = TOOL.get() {
             tool.cores.release();
         }
+    }
+}
+
+/// A thread begins its part of a region. If that is left as it is, the thread is free, except for the first one: it has begun the region, and may be in
+/// the middle of a split loop around it.
+unsafe extern "C" fn implicit_task(
+    endpoint: c_int,
+    data: *mut Data,
+    _task: *mut Data,
+    threads: c_uint,
+    number: c_uint,
+    _flags: c_int,
+) {
+    if endpoint != SCOPE_BEGIN || threads < 2 || number == 0 || data.is_null() {
+        return;
+    }
+    // SAFETY: libomp keeps it as long as a thread is in the region; `begin` has put a team or null there.
+    let is_left_alone = unsafe { (*data).0.is_null() };
+    if is_left_alone && let Some(tool) = TOOL.get() {
+        tool.cores.release();
     }
 }
 

@@ -215,7 +215,7 @@ fn a_region_of_gcc_s_with_its_own_number_of_threads_stays_as_it_is() {
 #[test(libomp, two_cpus)]
 fn a_region_of_one_thread_beside_others_leaves_those_split() {
     let folder = tempfile::tempdir().unwrap();
-    for (compiler, threads) in [("clang", &["2"][..]), ("gcc", &[][..])] {
+    for (compiler, threads) in [("clang", &["1", "2"][..]), ("gcc", &["1"][..])] {
         let program = compiled(folder.path(), compiler, "openmp_thread", &["-fopenmp", "-pthread"]);
         let (plain, _) = run(Command::new(&program).args(threads));
         let mut command = Command::new(&program);
@@ -223,6 +223,22 @@ fn a_region_of_one_thread_beside_others_leaves_those_split() {
         let (under, said) = run(command.env("EVENKEEL_OMP", "report"));
         assert_eq!(under, plain, "{compiler}: {said}");
         assert!(said.contains(" of 8 runs split; ") && !said.contains(SECOND), "{compiler}: {said}");
+    }
+}
+
+/// Two threads begin regions: those of the first one, which were on their cores until then, may go anywhere, though there is no loop that says so.
+#[test(libomp, two_cpus)]
+fn threads_are_free_in_the_first_region_that_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    for (compiler, threads) in [("clang", &["2", "2"][..]), ("gcc", &["2"][..])] {
+        let program = compiled(folder.path(), compiler, "openmp_thread", &["-fopenmp", "-pthread"]);
+        let (plain, _) = run(Command::new(&program).args(threads));
+        assert!(plain.contains("each on ") && !plain.contains("each on 1 CPUs"), "{compiler}: {plain}");
+        let mut command = Command::new(&program);
+        command.args(threads).env("LD_PRELOAD", library()).env("EVENKEEL_OMP_CORES", "0=3,1=1");
+        let (under, said) = run(command.env("EVENKEEL_OMP", "report"));
+        assert_eq!(under, plain, "{compiler}: {said}");
+        assert!(said.contains(" of 4 runs split; ") && said.contains(SECOND), "{compiler}: {said}");
     }
 }
 
