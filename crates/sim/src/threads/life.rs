@@ -42,7 +42,8 @@ impl Engine<'_> {
     fn restore_params(&mut self, thread: ThreadId) {
         let params = &self.code.threads[thread.index()].sched;
         let (class, cores, clamp) = (params.class, cores_of(self.machine, params), params.clamp);
-        self.threads[thread.index()].own = cores;
+        let t = &mut self.threads[thread.index()];
+        (t.own, t.bound) = (cores, None);
         self.sched.set_params(self.now, thread, class, cores, clamp);
     }
 
@@ -245,11 +246,14 @@ impl Engine<'_> {
 
     pub(crate) fn set_params(&mut self, core: CoreId, thread: ThreadId, params: u32) {
         let params = &self.code.params[params as usize];
+        let t = &self.threads[thread.index()];
         // A runtime of tasks has said where its workers run.
-        let tasking = &self.workload.programs[self.threads[thread.index()].program].tasking;
+        let tasking = &self.workload.programs[t.program].tasking;
         let stays = params.cpus.is_none() && tasking.is_some();
         let on = if stays { &self.code.threads[thread.index()].sched } else { params };
-        self.give_params(core, thread, params.class, cores_of(self.machine, on), params.clamp);
+        // So has a split loop, whose threads name no cores.
+        let cores = t.bound.map_or_else(|| cores_of(self.machine, on), |bound| CoreSet::EMPTY.with(bound));
+        self.give_params(core, thread, params.class, cores, params.clamp);
     }
 
     /// From now on a thread that runs on that core has these parameters.

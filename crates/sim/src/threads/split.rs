@@ -109,7 +109,9 @@ impl Engine<'_> {
         let (part, on) = self.objects.splits[split as usize].begin(member, work, self.now);
         let free = || cores_of(self.machine, &self.code.threads[thread.index()].sched);
         let cores = on.map_or_else(free, |on| CoreSet::EMPTY.with(on));
-        let moves = self.threads[thread.index()].own != cores;
+        let t = &mut self.threads[thread.index()];
+        let moves = t.own != cores;
+        t.bound = on;
         let calls = match (on, member) {
             (Some(_), 0) => FIRST,
             _ if moves => MOVES,

@@ -74,6 +74,8 @@ pub(crate) struct Thread {
     pub remote: bool,
     /// The cores that its program allows, whoever else gives it masks.
     pub own: CoreSet,
+    /// The core that a split loop has put it on, until a run of the loop that is not split.
+    pub bound: Option<CoreId>,
     pub joiners: Vec<ThreadId>,
     /// Spawns that came while it was still there: it begins again after its exit.
     pub respawns: u64,
@@ -128,6 +130,7 @@ impl Thread {
             home: None,
             remote: false,
             own: CoreSet::EMPTY,
+            bound: None,
             joiners: Vec::new(),
             respawns: 0,
             woken: None,

@@ -1,8 +1,8 @@
 //! Static loops that are split by how fast cores are, as `libevenkeel_omp.so` has it in real programs.
 
-use evenkeel_model::{Instructions, Machine};
+use evenkeel_model::{Class, Instructions, Machine, Ns};
 use evenkeel_sim::{Options, Outcome};
-use evenkeel_workload::program::{Barrier, BarrierId, PhaseId, SplitId, Work};
+use evenkeel_workload::program::{Barrier, BarrierId, PhaseId, SchedParams, SplitId, Work};
 use evenkeel_workload::{Op, Program};
 
 use crate::common::{compute, machine, play, policies, program, thread, with_memory_phase, workload};
@@ -69,6 +69,21 @@ fn what_a_loop_gains_from_a_big_core_is_learnt() {
     let ms = outcome.makespan.as_secs_f64() * 1e3 / RUNS as f64;
     // The first run alone is as the machine has it: the big core does two thirds.
     assert!((10.0..10.2).contains(&ms), "{ms} ms");
+}
+
+/// As `sched_setattr` leaves its mask alone.
+#[test]
+fn a_thread_that_changes_its_nice_value_stays_on_its_core() {
+    let mut machine = machine(1, 1);
+    // So that it would show if a thread had to be bound anew in each run.
+    machine.costs.futex = Ns::from_us(200);
+    let ms = |behind: &[Op]| {
+        run(&machine, "cfs", looped(2, split(0, MS * 1_000_000), behind)).makespan.as_secs_f64() * 1e3 / RUNS as f64
+    };
+    let barrier = Op::Barrier(BarrierId(0));
+    let nice = Op::Set(SchedParams { class: Class::fair(5), ..SchedParams::default() });
+    let (changes, stays) = (ms(&[nice, barrier.clone()]), ms(&[barrier]));
+    assert!(changes < 1.01 * stays, "{changes} ms, {stays} ms");
 }
 
 #[test]
