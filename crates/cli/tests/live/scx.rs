@@ -98,6 +98,7 @@ fn policies_and_knobs() -> Vec<String> {
         "colab:vruntime=divided/kernel",
         "colab:balance/kernel",
         "colab:culprit=holders/kernel",
+        "gts:up=500:down=400/kernel",
         "pfs:lag=10ms/kernel",
     ];
     policies_and_paths(&[]).into_iter().chain(knobs.map(String::from)).collect()

@@ -115,6 +115,15 @@ pub enum Value {
         /// The largest.
         to: f64,
     },
+    /// A whole number between two limits.
+    Whole {
+        /// The default.
+        default: u32,
+        /// The smallest.
+        from: u32,
+        /// The largest.
+        to: u32,
+    },
     /// One of these words; the first is the default.
     Word(&'static [&'static str]),
 }
@@ -126,6 +135,7 @@ impl fmt::Display for Value {
             Self::Switch => f.write_str("off"),
             Self::Time(time) => fmt::Display::fmt(&humantime::format_duration(Duration::from_nanos(time.0)), f),
             Self::Number { default, .. } => fmt::Display::fmt(default, f),
+            Self::Whole { default, .. } => fmt::Display::fmt(default, f),
             Self::Word(words) => f.write_str(words[0]),
         }
     }
@@ -136,6 +146,7 @@ enum Set {
     On,
     Time(Ns),
     Number(f64),
+    Whole(u32),
     Word(&'static str),
 }
 
@@ -225,6 +236,7 @@ impl Setup {
             Value::Switch => format!(":{name}={}", self.switch(name)),
             Value::Time(_) => format!(":{name}={}ns", self.time(name).0),
             Value::Number { .. } => format!(":{name}={}", self.number(name)),
+            Value::Whole { .. } => format!(":{name}={}", self.whole(name)),
             Value::Word(_) => format!(":{name}={}", self.word(name)),
         });
         std::iter::once(self.description.name.to_owned()).chain(knobs).collect()
@@ -283,6 +295,14 @@ impl Setup {
         }
     }
 
+    /// What a knob that is a whole number is set to.
+    pub fn whole(&self, knob: &str) -> u32 {
+        match (self.get(knob), self.declared(knob)) {
+            (Some(Set::Whole(number)), _) | (_, Value::Whole { default: number, .. }) => number,
+            (_, other) => unreachable!("{knob} is no whole number but {other:?}"),
+        }
+    }
+
     /// What a knob that is one of some words is set to.
     pub fn word(&self, knob: &str) -> &'static str {
         match (self.get(knob), self.declared(knob)) {
@@ -336,6 +356,10 @@ impl Value {
                 let number = text.and_then(|text| text.parse().ok()).filter(|number| (*from..=*to).contains(number));
                 number.map(Set::Number).ok_or_else(|| format!("expected a number from {from} to {to}"))
             }
+            (Self::Whole { from, to, .. }, text) => {
+                let number = text.and_then(|text| text.parse().ok()).filter(|number| (*from..=*to).contains(number));
+                number.map(Set::Whole).ok_or_else(|| format!("expected a whole number from {from} to {to}"))
+            }
             (Self::Word(words), text) => {
                 let word = words.iter().find(|word| Some(**word) == text);
                 word.map(|word| Set::Word(word)).ok_or_else(|| format!("expected one of {}", words.join(", ")))
@@ -352,6 +376,7 @@ mod tests {
         Knob { name: "quiet", summary: "", value: Value::Switch },
         Knob { name: "quantum", summary: "", value: Value::Time(Ns::from_ms(10)) },
         Knob { name: "share", summary: "", value: Value::Number { default: 0.5, from: 0.0, to: 1.0 } },
+        Knob { name: "limit", summary: "", value: Value::Whole { default: 80, from: 1, to: 100 } },
         Knob { name: "rank", summary: "", value: Value::Word(&["both", "none"]) },
     ];
     static TEST: Description = Description { knobs: KNOBS, ..Description::of::<NoPolicy>("test", |_| unreachable!()) };
@@ -378,10 +403,11 @@ mod tests {
         let setup = set(&[]).unwrap();
         assert!(!setup.switch("quiet"));
         assert_eq!((setup.time("quantum"), setup.number("share"), setup.word("rank")), (Ns::from_ms(10), 0.5, "both"));
-        assert_eq!((setup.choice("quiet"), setup.choice("rank")), (0, 0));
-        let setup = set(&["quiet", "quantum=40ms", "share=0.25", "rank=none"]).unwrap();
+        assert_eq!((setup.choice("quiet"), setup.choice("rank"), setup.whole("limit")), (0, 0, 80));
+        let setup = set(&["quiet", "quantum=40ms", "share=0.25", "limit=95", "rank=none"]).unwrap();
         assert_eq!((setup.choice("quiet"), setup.choice("rank")), (1, 1));
         assert!(setup.switch("quiet"));
+        assert_eq!(setup.whole("limit"), 95);
         assert_eq!((setup.time("quantum"), setup.number("share"), setup.word("rank")), (Ns::from_ms(40), 0.25, "none"));
     }
 
@@ -394,6 +420,9 @@ mod tests {
             assert_eq!(complaint(&[time]), expected);
         }
         assert_eq!(complaint(&["share=NaN"]), r#""share=NaN": expected a number from 0 to 1"#);
+        for number in ["limit=0", "limit=80.5"] {
+            assert_eq!(complaint(&[number]), format!("{number:?}: expected a whole number from 1 to 100"));
+        }
         assert_eq!(complaint(&["rank=all"]), r#""rank=all": expected one of both, none"#);
         assert_eq!(
             complaint(&["quiet=yes"]),

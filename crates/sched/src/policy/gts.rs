@@ -9,7 +9,7 @@
 
 use evenkeel_model::{CoreId, CoreSet, Ns, ThreadId};
 
-use super::description::{Description, Guarantee};
+use super::description::{Description, Guarantee, Knob, Setup, Value};
 use super::hooks::Policy;
 use super::in_kernel::InKernel;
 use super::parts::fair;
@@ -17,10 +17,20 @@ use crate::action::{Pick, Why};
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
-/// hmp_up_threshold, on a scale of 1024.
-const UP: u32 = 700;
-/// hmp_down_threshold, on a scale of 1024.
-const DOWN: u32 = 256;
+/// The thresholds, on a scale of 1024.
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "up",
+        summary: "the load average, of 1024, above which a thread goes to a big core (hmp_up_threshold)",
+        value: Value::Whole { default: 700, from: 0, to: 1024 },
+    },
+    Knob {
+        name: "down",
+        summary: "the load average, of 1024, below which a thread goes to a little core when it wakes up (hmp_down_threshold)",
+        value: Value::Whole { default: 256, from: 0, to: 1024 },
+    },
+];
+
 /// A thread that runs for no more than this share of the time in which it could, of 1024, starves (hmp_offload_down).
 const STARVING: u32 = 768;
 
@@ -28,14 +38,18 @@ const STARVING: u32 = 768;
 pub(super) static DESCRIPTION: Description = Description {
     summary: "busy threads go to big cores, idle ones to little cores, by load average",
     source: "\"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.C; the rules and thresholds are those of the kernel of that paper's board, Linaro's big.LITTLE MP in kernel/sched/fair.c of Linux 3.10 for the Odroid-XU3",
+    knobs: KNOBS,
     guarantees: &[Guarantee::Balances],
-    in_kernel: Some(InKernel { reads_usage: true, ..InKernel::new(4) }),
-    ..Description::of::<Gts>("gts", |_| Box::new(Gts))
+    in_kernel: Some(InKernel { reads_usage: true, numbers: &["up", "down"], ..InKernel::new(4) }),
+    ..Description::of::<Gts>("gts", |setup| Box::new(Gts::new(setup)))
 };
 
 /// Busy threads on big cores, the others on little cores.
-#[derive(Debug, Default)]
-pub struct Gts;
+#[derive(Debug)]
+pub struct Gts {
+    up: u32,
+    down: u32,
+}
 
 #[hooks]
 impl Policy for Gts {
@@ -59,13 +73,13 @@ impl Policy for Gts {
         match why {
             // New threads count as busy (select_task_rq_fair puts all of them on big cores), unless their clamp says otherwise.
             Why::New { .. } => {
-                let domain = if load(s, thread) < DOWN { s.little } else { s.big };
+                let domain = if load(s, thread) < self.down { s.little } else { s.big };
                 within(domain).unwrap_or_else(|| fair::place(s, thread, why))
             }
-            Why::Woken { .. } if s.big.contains(t.core) && load(s, thread) < DOWN => {
+            Why::Woken { .. } if s.big.contains(t.core) && load(s, thread) < self.down => {
                 within(s.little).unwrap_or_else(stay)
             }
-            Why::Woken { .. } if s.little.contains(t.core) && load(s, thread) > UP => {
+            Why::Woken { .. } if s.little.contains(t.core) && load(s, thread) > self.up => {
                 let big = s.big.and(t.allowed()).iter().filter(|big| unused(s, *big)).collect();
                 s.whole(big).lowest().unwrap_or_else(stay)
             }
@@ -80,10 +94,11 @@ impl Policy for Gts {
         }
         match fair::pull(s, core, domain(s, core)) {
             Some(waiting) => Pick::Queued(waiting),
-            None if s.big.contains(core) => idle_pull(s, core),
+            None if s.big.contains(core) => self.idle_pull(s, core),
             None => offload(s, core),
         }
     }
+
     fn balances_always(&self) -> bool {
         true
     }
@@ -98,6 +113,25 @@ impl Policy for Gts {
     }
 }
 
+impl Gts {
+    fn new(setup: &Setup) -> Self {
+        Self { up: setup.whole("up"), down: setup.whole("down") }
+    }
+
+    /// The busiest thread of all little cores, if it is above the up threshold (hmp_idle_pull).
+    fn idle_pull(&self, s: &State, core: CoreId) -> Pick {
+        let running = s.little.iter().filter_map(|little| s.core(little).current.map(Pick::Running));
+        let waiting = s.little.iter().flat_map(|little| s.core(little).queue.iter().map(Pick::Queued));
+        let busy = |pick: &Pick| match pick {
+            Pick::Running(thread) | Pick::Queued(thread) if s.thread(*thread).allowed().contains(core) => {
+                load(s, *thread)
+            }
+            _ => 0,
+        };
+        running.chain(waiting).filter(|pick| busy(pick) > self.up).max_by_key(busy).unwrap_or(Pick::Idle)
+    }
+}
+
 fn domain(s: &State, core: CoreId) -> CoreSet {
     if s.big.contains(core) { s.big } else { s.little }
 }
@@ -109,17 +143,6 @@ fn load(s: &State, thread: ThreadId) -> u32 {
 /// A core with any load left, be it decaying, counts as busy (hmp_domain_min_load).
 fn unused(s: &State, core: CoreId) -> bool {
     s.idle(core) && s.usage(core, None) == 0
-}
-
-/// The busiest thread of all little cores, if it is above the up threshold (hmp_idle_pull).
-fn idle_pull(s: &State, core: CoreId) -> Pick {
-    let running = s.little.iter().filter_map(|little| s.core(little).current.map(Pick::Running));
-    let waiting = s.little.iter().flat_map(|little| s.core(little).queue.iter().map(Pick::Queued));
-    let busy = |pick: &Pick| match pick {
-        Pick::Running(thread) | Pick::Queued(thread) if s.thread(*thread).allowed().contains(core) => load(s, *thread),
-        _ => 0,
-    };
-    running.chain(waiting).filter(|pick| busy(pick) > UP).max_by_key(busy).unwrap_or(Pick::Idle)
 }
 
 /// The least busy of the threads that starve on big cores, if no big core is idle (hmp_offload_down).
@@ -149,6 +172,10 @@ mod tests {
     use crate::pelt::FULL;
     use crate::thread::{NewThread, Run, Wait};
 
+    fn gts() -> Gts {
+        Gts::new(&Setup::from(&DESCRIPTION))
+    }
+
     /// What an idle little core does beside a big one at an eighth of its highest frequency, which runs one of two busy
     /// threads. Both have used so much of it.
     fn beside_a_slow_big_core(usage: u32) -> Pick {
@@ -167,7 +194,7 @@ mod tests {
         s.cores[0].current = Some(ThreadId(0));
         s.cores[0].queue.push_fair(ThreadId(1), 0, s.threads[1].weight());
         s.note(CoreId(0));
-        Gts.pick(&s, CoreId(1))
+        gts().pick(&s, CoreId(1))
     }
 
     #[test]
@@ -190,6 +217,6 @@ mod tests {
         s.cores[0].current = Some(ThreadId(0));
         s.note(CoreId(0));
         // 0 and 1 are threads of one core.
-        assert_eq!(Gts.place(&s, ThreadId(1), Why::Woken { by: None }), CoreId(2));
+        assert_eq!(gts().place(&s, ThreadId(1), Why::Woken { by: None }), CoreId(2));
     }
 }

@@ -11,6 +11,8 @@ pub struct InKernel {
     /// knobs change reaches it by what this policy says of a thread ([`Standing`](super::Standing)), or of all
     /// ([`Policy::culprit`](super::Policy::culprit)).
     pub choices: &'static [&'static str],
+    /// The knobs that it reads of those that are whole numbers, in its order.
+    pub numbers: &'static [&'static str],
     /// The knob of time that the program reads.
     pub span: Option<&'static str>,
 }
@@ -18,6 +20,6 @@ pub struct InKernel {
 impl InKernel {
     /// One that reads neither usage nor knobs.
     pub const fn new(number: u32) -> Self {
-        Self { number, reads_usage: false, choices: &[], span: None }
+        Self { number, reads_usage: false, choices: &[], numbers: &[], span: None }
     }
 }

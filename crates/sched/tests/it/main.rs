@@ -1,6 +1,7 @@
 //! Policies worked out by hand. One binary, so that the crates are linked once.
 
 mod bias;
+mod big_little;
 mod blame;
 mod cfs;
 mod colab_figure_1;

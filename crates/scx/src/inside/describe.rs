@@ -30,6 +30,9 @@ pub(super) fn described(s: &State, cpus: &[u16], policy: &Setup) -> machine {
     for (place, knob) in described.choices.iter_mut().zip(in_kernel.choices) {
         *place = policy.choice(knob);
     }
+    for (place, knob) in described.numbers.iter_mut().zip(in_kernel.numbers) {
+        *place = policy.whole(knob);
+    }
     for (id, steps) in described.steps.iter_mut().enumerate().take(s.machine.core_types.len()) {
         for (step, (from, power)) in steps.iter_mut().zip(energy::steps(s, CoreTypeId(id as u8))) {
             (step.from, step.power) = (from, (power * POWER) as u64);
@@ -91,6 +94,9 @@ mod tests {
             assert_eq!(numbered.get(in_kernel.number as usize).map(String::as_str), Some(policy.name));
             assert!(in_kernel.choices.len() <= machine::default().choices.len(), "{}", policy.name);
             in_kernel.choices.iter().for_each(|knob| assert_eq!(Setup::from(*policy).choice(knob), 0));
+            assert!(in_kernel.numbers.len() <= machine::default().numbers.len(), "{}", policy.name);
+            // Of another kind it would panic.
+            in_kernel.numbers.iter().for_each(|knob| _ = Setup::from(*policy).whole(knob));
         }
         assert_eq!(known.count(), numbered.len());
     }

@@ -11,6 +11,7 @@ pub const LEVELS: usize = 3;
 pub const TYPES: usize = 8;
 pub const STEPS: usize = 64;
 pub const CHOICES: usize = 5;
+pub const NUMBERS: usize = 2;
 
 /// `struct place` of `bpf/policy/state.h`; the others are its structs, too.
 #[repr(C)]
@@ -38,6 +39,7 @@ pub struct Machine {
     pub speedup: u32,
     pub scale: u32,
     pub choices: [u32; CHOICES],
+    pub numbers: [u32; NUMBERS],
     pub span: i64,
     pub places: [Place; CORES],
     pub steps: [[Step; STEPS]; TYPES],

@@ -5,7 +5,7 @@ use evenkeel_sched::policy::parts::{energy, fair};
 use evenkeel_sched::policy::{Group, Standing, by_name};
 use evenkeel_sched::{Run, Setup, State};
 
-use crate::library::{CHOICES, Library, Place, STEPS, Step, TYPES};
+use crate::library::{CHOICES, Library, NUMBERS, Place, STEPS, Step, TYPES};
 
 /// Of `enum run`.
 pub const WAITING: u32 = 1;
@@ -30,6 +30,10 @@ pub fn write_machine(library: &Library, s: &State, policy: &Setup) {
     machine.choices = [0; CHOICES];
     for (place, knob) in machine.choices.iter_mut().zip(in_kernel.choices) {
         *place = policy.choice(knob);
+    }
+    machine.numbers = [0; NUMBERS];
+    for (place, knob) in machine.numbers.iter_mut().zip(in_kernel.numbers) {
+        *place = policy.whole(knob);
     }
     machine.span = in_kernel.span.map_or(0, |knob| policy.time(knob).0 as i64);
     machine.steps = [[Step::default(); STEPS]; TYPES];

@@ -68,7 +68,7 @@ impl Twin {
 
     fn write_threads(&self, s: &State) {
         write(&self.library, s, self.reads_usage(), |thread| self.inner.standing(s, thread));
-        if self.setup.name() == "gts" {
+        if self.setup.description().name == "gts" {
             self.write_time_used(s);
         }
     }

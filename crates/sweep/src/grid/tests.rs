@@ -110,8 +110,8 @@ fn mistakes_are_said_with_their_place() {
         said("machine.costs.tick_us = []")
             .contains("grid.toml:4:25: machine.costs.tick_us = []: expected at least one value")
     );
-    let knob = said("policy.gts.x = 1");
-    assert_eq!(knob, "grid.toml:4:12: policy: policy gts: it has no knob \"x\", nor any other");
+    let knob = said("policy.cfs.x = 1");
+    assert_eq!(knob, "grid.toml:4:12: policy: policy cfs: it has no knob \"x\", nor any other");
     assert!(
         said("workload.program.radix.nn = 1").starts_with("grid.toml:4:24: workload: radix with program.radix.nn = 1")
     );

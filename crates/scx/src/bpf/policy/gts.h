@@ -4,8 +4,9 @@
 #include "fair.h"
 #include "pelt.h"
 
-#define GTS_UP 700
-#define GTS_DOWN 256
+/* The knobs `up` and `down`. */
+#define GTS_UP machine.numbers[0]
+#define GTS_DOWN machine.numbers[1]
 #define GTS_STARVING 768
 
 static __always_inline __u32 gts_domain(__u32 core)

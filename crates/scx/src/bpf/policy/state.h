@@ -15,6 +15,7 @@
 #define STEPS 64
 /* Knobs that a policy here may have. */
 #define CHOICES 5
+#define NUMBERS 2
 #define NO_CORE 0xffffffffU
 #define ONE 1024
 
@@ -69,7 +70,8 @@ struct machine {
 	__u32 scale;
 	/* What the policy's knobs are set to, which it lists itself. */
 	__u32 choices[CHOICES];
-	/* The same of its knob of time, in ns. */
+	/* The same of its knobs that are whole numbers, and of its knob of time, in ns. */
+	__u32 numbers[NUMBERS];
 	__s64 span;
 	struct place places[CORES];
 	/* EAS: by core type; after the last one are zeros. */

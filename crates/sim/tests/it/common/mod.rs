@@ -72,7 +72,7 @@ pub fn setups(machine: &Machine) -> Vec<String> {
         let word = move |knob: &evenkeel_sched::policy::Knob| match knob.value {
             Value::Switch => vec![format!("{name}:{}", knob.name)],
             Value::Word(words) => words[1..].iter().map(|word| format!("{name}:{}={word}", knob.name)).collect(),
-            Value::Time(_) | Value::Number { .. } => Vec::new(),
+            Value::Time(_) | Value::Number { .. } | Value::Whole { .. } => Vec::new(),
         };
         std::iter::once(name.to_owned()).chain(knobs(name).iter().flat_map(word))
     });
