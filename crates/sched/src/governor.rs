@@ -57,11 +57,16 @@ pub const GOVERNORS: &[GovernorInfo] = &[
 
 /// A core that is used more than this, in percent of its capacity, has too little: 1 / 1.25, the margin of schedutil and
 /// of capacity-aware scheduling (fits_capacity).
-const ENOUGH: u32 = 80;
+pub const ENOUGH: u32 = 80;
 
 /// Whether so much use leaves a capacity some room: it is below 80 % of it.
 pub fn fits(usage: u32, capacity: u32) -> bool {
-    usage * 100 < capacity * ENOUGH
+    below(usage, ENOUGH, capacity)
+}
+
+/// Whether so much use is below so many per cent of a capacity.
+pub(crate) fn below(usage: u32, percent: u32, capacity: u32) -> bool {
+    usage * 100 < capacity * percent
 }
 
 impl Governor {

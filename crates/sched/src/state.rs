@@ -279,9 +279,9 @@ impl State {
         self.usages().of(core, without, self.capacity(core))
     }
 
-    /// Whether some core is used to more than 80 % of its capacity.
-    pub fn crowded(&self) -> bool {
-        !self.usages().crowded.is_empty()
+    /// Whether some core is used to more than so many per cent of its capacity, from 1 on.
+    pub fn crowded(&self, percent: u32) -> bool {
+        self.usages().crowded(self, percent)
     }
 
     /// The cores that run a thread which they are too small for: it needs more than 80 % of their capacity.

@@ -9,7 +9,7 @@
 
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Ns, ThreadId};
 
-use crate::governor::fits;
+use crate::governor::{below, fits};
 use crate::pelt::{self, Pelt};
 use crate::state::State;
 use crate::thread::Run;
@@ -27,8 +27,9 @@ pub(crate) struct Usages {
     /// Up to when the decay is accounted for, and when the next thread's turn is.
     synced: Ns,
     next: Ns,
-    /// Cores that are used to more than 80 %.
-    pub crowded: CoreSet,
+    /// Cores that are used to more than so many per cent of their capacity, as was asked last.
+    crowded: CoreSet,
+    limit: u32,
     /// Cores that run a thread which they are too small for.
     pub misfits: CoreSet,
     /// Clusters whose usage has changed since [`Usages::changed`] was emptied.
@@ -217,13 +218,23 @@ impl Usages {
         if std::mem::replace(&mut sum.level, level) == level {
             return;
         }
-        put(&mut self.crowded, core, !fits(level, capacity));
+        put(&mut self.crowded, core, !below(level, self.limit, capacity));
         let id = s.machine.cores[core.index()].cluster;
         let cluster = &mut self.clusters[id.index()];
         cluster.stale = true;
         if !std::mem::replace(&mut cluster.listed, true) {
             self.changed.push(id);
         }
+    }
+
+    /// Whether some core is used to more than so many per cent of its capacity, from 1 on. Up to date after [`Self::sync`].
+    pub(crate) fn crowded(&mut self, s: &State, percent: u32) -> bool {
+        if std::mem::replace(&mut self.limit, percent) != percent {
+            for core in s.machine.all().iter() {
+                put(&mut self.crowded, core, !below(self.sums[core.index()].level, percent, s.capacity(core)));
+            }
+        }
+        !self.crowded.is_empty()
     }
 
     /// How much of a core is used, apart from one thread. Up to date after [`Self::sync`].

@@ -98,6 +98,7 @@ fn policies_and_knobs() -> Vec<String> {
         "colab:vruntime=divided/kernel",
         "colab:balance/kernel",
         "colab:culprit=holders/kernel",
+        "eas:overutilised=60/kernel",
         "gts:up=500:down=400/kernel",
         "pfs:lag=10ms/kernel",
     ];

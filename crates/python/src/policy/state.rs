@@ -9,6 +9,7 @@ use std::thread::{self, ThreadId as OsThread};
 
 use evenkeel_model::{Class, ClusterId, CoreId, ThreadId, ThreadKind};
 use evenkeel_sched as sched;
+use evenkeel_sched::governor::ENOUGH;
 use evenkeel_sched::{Run, Wait};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -138,7 +139,7 @@ impl State {
     /// Whether some core is used to more than 80 % of its capacity.
     #[getter]
     fn crowded(&self) -> PyResult<bool> {
-        Ok(self.get()?.crowded())
+        Ok(self.get()?.crowded(ENOUGH))
     }
 
     /// The cores that run a thread which they are too small for.

@@ -4,20 +4,21 @@
 //! When a thread wakes up, EAS computes for each cluster's roomiest core what energy the whole machine would use with the thread
 //! there, at the frequencies that the governor would then choose, and takes the cheapest place. It balances nothing: as
 //! long as every core has room, all threads sleep now and then, and placing them at wake-up is enough. As soon as one core
-//! is used to more than 80 % the machine is over-utilised: CFS places and balances as ever, only that it knows capacities,
-//! and a thread that a core is too small for (a misfit) moves to a bigger one.
+//! is used to more than 80 % (the knob `overutilised`) the machine is over-utilised: CFS places and balances as ever, only
+//! that it knows capacities, and a thread that a core is too small for (a misfit) moves to a bigger one.
 //!
 //! On a machine of equal cores EAS does not start (sched-energy.rst, 6.1), and all is CFS.
 
 use evenkeel_model::{CoreId, Ns, ThreadId};
 
-use super::description::{Description, Guarantee};
+use super::description::{Description, Guarantee, Knob, Setup, Value};
 use super::hooks::Policy;
 use super::in_kernel::InKernel;
 use super::parts::energy::Domains;
 use super::parts::fair;
 use super::parts::misfit::{idle_and_fit, misfit};
 use crate::action::{Pick, Why};
+use crate::governor::ENOUGH;
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
@@ -25,14 +26,21 @@ use evenkeel_hooks::hooks;
 pub(super) static DESCRIPTION: Description = Description {
     summary: "a woken thread goes where the machine's energy stays lowest; balances load only when a core is over-utilised",
     source: "Linux 6.1, Documentation/scheduler/sched-energy.rst and sched-capacity.rst; \"Exploiting Asymmetric Multi-Core Processors with Flexible System Software\", section III.C, names it as the successor of GTS",
+    knobs: &[Knob {
+        name: "overutilised",
+        summary: "to how many per cent of its capacity some core is used when the machine counts as over-utilised (sched-energy.rst, 5)",
+        value: Value::Whole { default: ENOUGH, from: 1, to: 100 },
+    }],
     guarantees: &[Guarantee::Balances],
-    in_kernel: Some(InKernel { reads_usage: true, ..InKernel::new(7) }),
-    ..Description::of::<Eas>("eas", |_| Box::new(Eas::default()))
+    in_kernel: Some(InKernel { reads_usage: true, numbers: &["overutilised"], ..InKernel::new(7) }),
+    ..Description::of::<Eas>("eas", |setup| Box::new(Eas::new(setup)))
 };
 
 /// Energy-aware scheduling.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Eas {
+    /// The tipping point, in per cent.
+    overutilised: u32,
     domains: Option<Domains>,
 }
 
@@ -51,7 +59,7 @@ impl Policy for Eas {
     fn place(&mut self, s: &State, thread: ThreadId, why: Why) -> CoreId {
         match why {
             Why::Woken { .. } if !s.little.is_empty() => {
-                let core = if overutilised(s) { idle_and_fit(s, thread) } else { self.most_frugal(s, thread) };
+                let core = if self.overutilised(s) { idle_and_fit(s, thread) } else { self.most_frugal(s, thread) };
                 core.unwrap_or_else(|| fair::place(s, thread, why))
             }
             _ => fair::place(s, thread, why),
@@ -59,7 +67,7 @@ impl Policy for Eas {
     }
 
     fn pick(&mut self, s: &State, core: CoreId) -> Pick {
-        if s.little.is_empty() || overutilised(s) {
+        if s.little.is_empty() || self.overutilised(s) {
             return match fair::pick(s, core) {
                 Pick::Idle => misfit(s, core).map_or(Pick::Idle, Pick::Running),
                 pick => pick,
@@ -70,11 +78,15 @@ impl Policy for Eas {
 
     /// Load balancing is off while every core has room.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
-        if s.little.is_empty() || overutilised(s) { fair::balance(s, core) } else { Pick::Idle }
+        if s.little.is_empty() || self.overutilised(s) { fair::balance(s, core) } else { Pick::Idle }
     }
 }
 
 impl Eas {
+    fn new(setup: &Setup) -> Self {
+        Self { overutilised: setup.whole("overutilised"), domains: None }
+    }
+
     /// The core that keeps the machine's energy lowest (find_energy_efficient_cpu): where the thread was, or the core with
     /// the most room of some cluster, if the thread fits there; where it was if it fits nowhere.
     fn most_frugal(&mut self, s: &State, thread: ThreadId) -> Option<CoreId> {
@@ -87,11 +99,11 @@ impl Eas {
         let domains = self.domains.get_or_insert_with(|| Domains::new(s));
         domains.most_frugal(s, thread, demand, allowed).or(previous)
     }
-}
 
-/// The tipping point (sched-energy.rst, 5): some core is used to more than 80 %.
-fn overutilised(s: &State) -> bool {
-    s.crowded()
+    /// The tipping point (sched-energy.rst, 5).
+    fn overutilised(&self, s: &State) -> bool {
+        s.crowded(self.overutilised)
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +113,10 @@ mod tests {
     use super::*;
     use crate::Governor;
     use crate::thread::{NewThread, Run, Thread, Wait};
+
+    fn eas() -> Eas {
+        Eas::new(&Setup::from(&DESCRIPTION))
+    }
 
     /// The machine of sched-energy.rst, example 2: CPUs 0 and 1 are little, 2 and 3 are big, with these capacities and
     /// powers at three operating points.
@@ -152,12 +168,12 @@ mod tests {
         for (used, documented) in cases {
             assert!((power(used) / 0.8 / documented - 1.0).abs() < 0.01, "{} for {documented}", power(used) / 0.8);
         }
-        assert_eq!(Eas::default().most_frugal(&s, ThreadId(0)), Some(CoreId(1)));
+        assert_eq!(eas().most_frugal(&s, ThreadId(0)), Some(CoreId(1)));
     }
 
     #[test]
     fn a_thread_goes_where_it_fits() {
-        let place = |usage| Eas::default().most_frugal(&state(&[(0, usage)]), ThreadId(0)).map(|core| core.0);
+        let place = |usage| eas().most_frugal(&state(&[(0, usage)]), ThreadId(0)).map(|core| core.0);
         assert_eq!(place(100), Some(0), "it stays where it was");
         assert_eq!(place(420), Some(2), "512 is too little for 420, and both big cores are alike");
     }
@@ -166,15 +182,15 @@ mod tests {
     fn a_thread_that_fits_nowhere_stays_where_it_was() {
         let mut s = state(&[(0, 100)]);
         s.threads[0].estimate = 900;
-        assert!(!overutilised(&s), "it sleeps, and has used little of late");
-        assert_eq!(Eas::default().place(&s, ThreadId(0), Why::Woken { by: None }), CoreId(0));
+        assert!(!eas().overutilised(&s), "it sleeps, and has used little of late");
+        assert_eq!(eas().place(&s, ThreadId(0), Why::Woken { by: None }), CoreId(0));
     }
 
     #[test]
     fn beyond_the_tipping_point_the_biggest_idle_core_is_taken() {
         let s = state(&[(0, 420), (1, 50)]);
-        assert!(overutilised(&s) && !overutilised(&state(&[(0, 400), (1, 50)])));
-        let placed = |thread| Eas::default().place(&s, ThreadId(thread), Why::Woken { by: None });
+        assert!(eas().overutilised(&s) && !eas().overutilised(&state(&[(0, 400), (1, 50)])));
+        let placed = |thread| eas().place(&s, ThreadId(thread), Why::Woken { by: None });
         assert_eq!((placed(0), placed(1)), (CoreId(2), CoreId(1)), "the small one fits where it was");
     }
 }

@@ -9,14 +9,10 @@ fn scheduler(policy: &str, machine: Machine) -> Scheduler {
     Scheduler::new(machine, Setup::parse(policy).expect("a policy of the registry").make(), None)
 }
 
-/// A new thread that has a core from now on.
-fn starts(sched: &mut Scheduler, now: Ns) -> ThreadId {
+fn create(sched: &mut Scheduler, clamp: Clamp) -> ThreadId {
     let (program, kind, class) = (ProgramId(0), ThreadKind::Application, Class::fair(0));
-    let (cores, clamp) = (sched.state().machine.all(), Clamp::default());
-    let thread = sched.create(&NewThread { program, kind, class, cores, on: CoreId(0), clamp });
-    let core = sched.ready(now, thread, Why::New { by: None });
-    runs(sched, now, thread, core);
-    thread
+    let cores = sched.state().machine.all();
+    sched.create(&NewThread { program, kind, class, cores, on: CoreId(0), clamp })
 }
 
 fn runs(sched: &mut Scheduler, now: Ns, thread: ThreadId, core: CoreId) {
@@ -37,7 +33,9 @@ fn from_which_load_a_thread_goes_to_another_domain_under_gts_can_be_set() {
         ("gts:down=100", 80, [big, big]),
     ] {
         let mut sched = scheduler(policy, common::machine(1, 1));
-        let thread = starts(&mut sched, Ns::ZERO);
+        let thread = create(&mut sched, Clamp::default());
+        let core = sched.ready(Ns::ZERO, thread, Why::New { by: None });
+        runs(&mut sched, Ns::ZERO, thread, core);
         sched.blocked(Ns::ZERO, thread, Wait::Sleep);
         let woken = Ns::from_ms(asleep);
         let first = sched.ready(woken, thread, Why::Woken { by: None });
@@ -47,5 +45,34 @@ fn from_which_load_a_thread_goes_to_another_domain_under_gts_can_be_set() {
         sched.blocked(done, thread, Wait::Sleep);
         let again = sched.ready(Ns::from_ms(asleep + 21), thread, Why::Woken { by: None });
         assert_eq!([first, again], woken_on, "{policy}, asleep for {asleep} ms");
+    }
+}
+
+/// Beyond the tipping point a woken thread goes to an idle core; before it one that is clamped to nothing goes where it was, for it adds nothing
+/// there. Another thread has been running there for 68 ms, in which its use rose from a half to 896 of 1024, or for 200 ms, until 1015.
+#[test]
+fn from_which_use_of_a_core_on_eas_places_as_cfs_can_be_set() {
+    let busy = CoreId(0);
+    for (policy, ms, stays) in [
+        ("eas", 68, false),
+        ("eas:overutilised=95", 68, true),
+        ("eas:overutilised=95", 200, false),
+        ("eas:overutilised=100", 200, true),
+    ] {
+        let mut sched = scheduler(policy, common::machine(2, 2));
+        let [woken, running] = [Clamp { min: 0, max: 0 }, Clamp::default()].map(|clamp| create(&mut sched, clamp));
+        let (begin, time) = (Ns::from_secs(1), Ns::from_ms(ms));
+        for (thread, now) in [(woken, Ns::ZERO), (running, begin)] {
+            sched.ready(now, thread, Why::New { by: None });
+            sched.found(now, thread, busy);
+            runs(&mut sched, now, thread, busy);
+            if thread == woken {
+                sched.blocked(now, thread, Wait::Sleep);
+            }
+        }
+        let now = begin + time;
+        sched.ran(now, running, busy, &Span { time, ..Span::default() });
+        let core = sched.ready(now, woken, Why::Woken { by: None });
+        assert_eq!(core == busy, stays, "{policy} after {ms} ms");
     }
 }

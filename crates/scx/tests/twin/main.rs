@@ -87,6 +87,7 @@ fn decisions_inside_the_kernel_are_those_of_the_scheduler_core() {
         "colab:vruntime=divided",
         "colab:balance",
         "colab:blame=all",
+        "eas:overutilised=60",
         "gts:up=500:down=400",
         "pfs:lag=5ms",
         "bias:stay-on-node",
@@ -152,7 +153,7 @@ fn energy_decides_inside_the_kernel_as_in_the_scheduler_core() {
     let workload = evenkeel_workload::rtapp::load("light", LIGHT).unwrap().workload;
     for governor in [Governor::Performance, Governor::Schedutil] {
         for name in ["odroid-xu3", "2B2S"] {
-            for policy in ["eas", "gts", "gts:up=500:down=400"] {
+            for policy in ["eas", "eas:overutilised=60", "gts", "gts:up=500:down=400"] {
                 let machine = machines::by_name(name).unwrap();
                 let (compared, different) = play_at(&library, &machine, &workload, policy, governor, Ns::from_ms(100));
                 assert!(compared > 500, "{policy} on {name}: only {compared} decisions");

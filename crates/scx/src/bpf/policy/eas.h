@@ -4,6 +4,9 @@
 #include "fair.h"
 #include "pelt.h"
 
+/* The knob `overutilised`. */
+#define OVERUTILISED machine.numbers[0]
+
 /* Whether so much use leaves a capacity some room. */
 static __always_inline bool fits(__u32 use, __u32 capacity)
 {
@@ -48,13 +51,13 @@ DECISION __u32 demand_of(__u32 slot)
 	return recent > estimate ? recent : estimate;
 }
 
-/* Whether some core is used to more than 80 %. */
+/* Whether some core is used to more than so many per cent. */
 DECISION int overutilised(void)
 {
 	__u32 core;
 
 	FOR(core, 0, machine.cores) {
-		if (!fits(use_of(core), place_of(core)->capacity))
+		if (use_of(core) * 100 >= place_of(core)->capacity * OVERUTILISED)
 			return true;
 	}
 	return false;
