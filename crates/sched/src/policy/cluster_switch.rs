@@ -9,7 +9,7 @@ use evenkeel_model::{CoreSet, Ns, ThreadId};
 
 use super::description::{Description, Setup};
 use super::hooks::{Changes, Policy};
-use super::parts::switcher::{KNOBS, PERIOD, Switch, Thresholds, used};
+use super::parts::switcher::{KNOBS, Switch, Thresholds, used};
 use crate::state::State;
 use evenkeel_hooks::hooks;
 
@@ -35,7 +35,7 @@ impl Policy for ClusterSwitch {
     }
 
     fn period(&self) -> Option<Ns> {
-        Some(PERIOD)
+        Some(self.thresholds.sample)
     }
 
     fn admit(&mut self, s: &State, _thread: ThreadId) -> CoreSet {

@@ -10,7 +10,7 @@ use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 use super::description::{Description, Setup};
 use super::hooks::{Changes, Policy};
 use super::parts::fair;
-use super::parts::switcher::{KNOBS, PERIOD, Switch, Thresholds, used};
+use super::parts::switcher::{KNOBS, Switch, Thresholds, used};
 use crate::action::{Pick, Why};
 use crate::state::State;
 use evenkeel_hooks::hooks;
@@ -53,7 +53,7 @@ impl Policy for Iks {
     }
 
     fn period(&self) -> Option<Ns> {
-        Some(PERIOD)
+        Some(self.thresholds.sample)
     }
 
     fn admit(&mut self, s: &State, _thread: ThreadId) -> CoreSet {

@@ -76,3 +76,41 @@ fn from_which_use_of_a_core_on_eas_places_as_cfs_can_be_set() {
         assert_eq!(core == busy, stays, "{policy} after {ms} ms");
     }
 }
+
+/// A thread uses all of a little core, so that the big side takes over, and ends. No big core is used from then on. Where the other
+/// thread, which sleeps, may run says which side is active.
+#[test]
+fn when_cluster_switching_and_the_in_kernel_switch_change_sides_can_be_set() {
+    for policy in ["cluster-switch", "iks"] {
+        for (knobs, sample, down_after) in [
+            ("", 20, Some(80)),
+            (":hold=30ms", 20, Some(40)),
+            (":hold=30ms:sample=10ms", 10, Some(30)),
+            (":up=1", 20, None),
+        ] {
+            let mut sched = scheduler(&format!("{policy}{knobs}"), common::machine(2, 2));
+            assert_eq!(sched.period(), Some(Ns::from_ms(sample)), "{policy}{knobs}");
+            let [busy, asleep] = [(); 2].map(|()| create(&mut sched, Clamp::default()));
+            let cores = [busy, asleep].map(|thread| {
+                let core = sched.ready(Ns::ZERO, thread, Why::New { by: None });
+                runs(&mut sched, Ns::ZERO, thread, core);
+                core
+            });
+            sched.blocked(Ns::ZERO, asleep, Wait::Sleep);
+            let (now, time) = (Ns::from_secs(1), Ns::from_secs(1));
+            sched.ran(now, busy, cores[0], &Span { time, ..Span::default() });
+            sched.refresh(now);
+            let is_big = |sched: &Scheduler| {
+                let allowed = sched.state().thread(asleep).allowed();
+                allowed.intersects(&sched.state().big)
+            };
+            assert_eq!(is_big(&sched), down_after.is_some(), "{policy}{knobs}");
+            sched.exited(now, busy);
+            let down = (1..=10).map(|number| sample * number).find(|ms| {
+                sched.refresh(now + Ns::from_ms(*ms));
+                !is_big(&sched)
+            });
+            assert_eq!(down, down_after.or(Some(sample)), "{policy}{knobs}");
+        }
+    }
+}

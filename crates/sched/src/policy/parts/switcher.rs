@@ -7,10 +7,8 @@ use evenkeel_model::{CoreId, Ns};
 use crate::policy::description::{Knob, Setup, Value};
 use crate::state::State;
 
-/// How often the driver samples (timer_rate of Android's interactive governor).
-pub(crate) const PERIOD: Ns = Ns::from_ms(20);
 /// Of both policies. 0.8 is up_threshold of Linux's ondemand governor. 0.2 is assumed: four fifths of a little core a
-/// quarter as fast, so that what comes down does not go up again at once.
+/// quarter as fast, so that what comes down does not go up again at once. The times are those of Android's interactive governor.
 pub(crate) const KNOBS: &[Knob] = &[
     Knob {
         name: "up",
@@ -22,20 +20,33 @@ pub(crate) const KNOBS: &[Knob] = &[
         summary: "the little side takes over if no more than this share of a big core is used for a while",
         value: Value::Number { default: 0.2, from: 0.0, to: 1.0 },
     },
+    Knob {
+        name: "hold",
+        summary: "for how long, before the little side takes over (min_sample_time of Android's interactive governor)",
+        value: Value::Time(Ns::from_ms(80)),
+    },
+    Knob {
+        name: "sample",
+        summary: "how often it is checked how much the active side is used (timer_rate of that governor)",
+        value: Value::Time(Ns::from_ms(20)),
+    },
 ];
-/// For how long the big side must be too fast before it is left (min_sample_time of the interactive governor).
-const HOLD: Ns = Ns::from_ms(80);
 
 /// When to change sides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thresholds {
     up: f64,
     down: f64,
+    /// For how long the big side must be too fast before it is left.
+    hold: Ns,
+    /// How often the driver samples.
+    pub(crate) sample: Ns,
 }
 
 impl Thresholds {
     pub(crate) fn new(setup: &Setup) -> Self {
-        Self { up: setup.number("up"), down: setup.number("down") }
+        let (up, down) = (setup.number("up"), setup.number("down"));
+        Self { up, down, hold: setup.time("hold"), sample: setup.time("sample") }
     }
 }
 
@@ -54,12 +65,12 @@ impl Switch {
     }
 
     /// Takes a sample of the share of the active side that is used. Returns whether it changes sides.
-    pub(crate) fn sample(&mut self, now: Ns, used: f64, Thresholds { up, down }: Thresholds) -> bool {
+    pub(crate) fn sample(&mut self, now: Ns, used: f64, thresholds: Thresholds) -> bool {
         let was = self.big;
-        if used > if self.big { down } else { up } {
+        if used > if self.big { thresholds.down } else { thresholds.up } {
             self.big = true;
             self.needed = now;
-        } else if now.since(self.needed) >= HOLD {
+        } else if now.since(self.needed) >= thresholds.hold {
             self.big = false;
         }
         was != self.big
@@ -78,8 +89,9 @@ mod tests {
     #[test]
     fn it_goes_up_at_once_and_down_after_a_while() {
         let mut switch = Switch::default();
+        let thresholds = Thresholds::new(&Setup::parse("iks").unwrap());
         let mut sample = |ms, used| {
-            let changed = switch.sample(Ns::from_ms(ms), used, Thresholds { up: 0.8, down: 0.2 });
+            let changed = switch.sample(Ns::from_ms(ms), used, thresholds);
             (changed, switch.big())
         };
         assert_eq!(sample(20, 0.8), (false, false));
