@@ -23,11 +23,6 @@ use evenkeel_hooks::hooks;
 /// A thread that spent more than this share of its execution time contended is a bottleneck victim (section 6).
 const LOCK_THRESHOLD: f64 = 0.5;
 
-/// Threads that do a fair share of the work are homogeneous if none is further from their mean than this share of it: in what it
-/// achieves while it could run, and in its predicted speedup (assumed for "about the same amount and type of work", section 4).
-const SAME_AMOUNT: f64 = 0.5;
-const SAME_TYPE: f64 = 0.25;
-
 /// Sums that differ by less than this share are the same: the rest is rounding.
 const ROUNDING: f64 = 1e-9;
 
@@ -53,13 +48,28 @@ const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "rebind",
-        summary: "threads of scalable programs that are more than a quantum behind the pace of all go to big cores, one for each; on in the paper (6)",
+        summary: "threads of scalable programs that are too far behind the pace of all go to big cores, one for each; on in the paper (6)",
         value: Value::Switch,
+    },
+    Knob {
+        name: "behind",
+        summary: "how far is too far for rebind, in quanta; 6 has no number",
+        value: Value::Number { default: 1.0, from: 0.0, to: 1000.0 },
     },
     Knob {
         name: "homogeneous",
         summary: "a program without contended threads is scalable only if its threads do about the same amount and type of work; on in the paper (4)",
         value: Value::Switch,
+    },
+    Knob {
+        name: "same-amount",
+        summary: "how far from the mean of what threads achieve while they could run is about the same amount for homogeneous, in per cent of it; 4 has no number",
+        value: Value::Number { default: 50.0, from: 0.0, to: 1000.0 },
+    },
+    Knob {
+        name: "same-type",
+        summary: "how far from the mean of threads' predicted speedups is about the same type for homogeneous, in per cent of it; 4 has no number",
+        value: Value::Number { default: 25.0, from: 0.0, to: 1000.0 },
     },
     Knob {
         name: "classes",
@@ -114,10 +124,10 @@ pub struct Wash {
     predictor: Quality,
     /// Whether a thread stays where it was admitted until it has a whole quantum of history.
     fallback: bool,
-    /// Whether threads of a scalable program that fall behind are bound to big cores.
-    rebind: bool,
-    /// Whether threads of a scalable program must be alike.
-    homogeneous: bool,
+    /// How far behind threads of a scalable program are bound to big cores, in ns; `None` if they never are.
+    rebind: Option<f64>,
+    /// How much alike threads of a scalable program must be; `None` if they need not.
+    homogeneous: Option<Alike>,
     lock_rank: LockRank,
     culprit: Culprit,
     /// Where service threads belong.
@@ -134,8 +144,10 @@ pub struct Wash {
 impl Wash {
     /// The policy as it is set up.
     pub fn new(setup: &Setup) -> Self {
+        let quantum = setup.time("quantum");
+        let alike = || Alike { amount: setup.number("same-amount") / 100.0, kind: setup.number("same-type") / 100.0 };
         Self {
-            quantum: setup.time("quantum"),
+            quantum,
             locks: !setup.switch("no-locks"),
             exec: !setup.switch("no-exec"),
             classes: Classes::named(setup.word("classes")),
@@ -148,8 +160,9 @@ impl Wash {
                 _ => Quality::Best,
             },
             fallback: setup.switch("fallback"),
-            rebind: setup.switch("rebind"),
-            homogeneous: setup.switch("homogeneous"),
+            // Assumed: a quantum, which is what one turn on a big core can bring back.
+            rebind: setup.switch("rebind").then(|| setup.number("behind") * quantum.0 as f64),
+            homogeneous: setup.switch("homogeneous").then(alike),
             lock_rank: if setup.word("lock-rank") == "threads" { LockRank::Threads } else { LockRank::Waiting },
             culprit: Culprit::of(setup),
             services: Services::of(setup),
@@ -173,6 +186,16 @@ impl Classes {
     fn named(word: &str) -> Self {
         Self { sequential: matches!(word, "both" | "sequential"), scalable: matches!(word, "both" | "scalable") }
     }
+}
+
+/// "About the same amount and type of work" (section 4): threads that do a fair share of the work are homogeneous if none is further from
+/// their mean than this share of it.
+#[derive(Clone, Copy, Debug)]
+struct Alike {
+    /// In what it achieves while it could run.
+    amount: f64,
+    /// In its predicted speedup.
+    kind: f64,
 }
 
 /// How many threads make up a share: "the 1 to N most important threads such that the adjusted retired instructions rate of those N
@@ -394,20 +417,17 @@ impl Wash {
         let responsible = || self.sets.applications(s).filter(|thread| executed(*thread) >= share * all);
         let contended = |thread| lock_share(s, thread) >= LOCK_THRESHOLD;
         let pace = |thread: ThreadId| self.histories[thread.index()].achieved / wanted(s, thread).max(1.0);
-        let alike = || {
-            near_mean(responsible().map(pace), SAME_AMOUNT)
-                && near_mean(responsible().map(|thread| s.speedup(thread)), SAME_TYPE)
+        let alike = |limits: Alike| {
+            near_mean(responsible().map(pace), limits.amount)
+                && near_mean(responsible().map(|thread| s.speedup(thread)), limits.kind)
         };
-        self.classes.scalable && !responsible().any(contended) && (!self.homogeneous || alike())
+        self.classes.scalable && !responsible().any(contended) && self.homogeneous.is_none_or(alike)
     }
 
-    /// The threads of a scalable program that are more than a quantum behind the pace of all of them (assumed: what
-    /// one turn on a big core can bring back), as many as there are big cores. While there are any, the program is treated as
-    /// non-scalable (section 6, Scalable multithreaded).
+    /// The threads of a scalable program that are too far behind the pace of all of them, as many as there are big cores. While
+    /// there are any, the program is treated as non-scalable (section 6, Scalable multithreaded).
     fn fallen_behind(&mut self, s: &State) {
-        if !self.rebind || !self.is_scalable(s) {
-            return;
-        }
+        let Some(too_far) = self.rebind.filter(|_| self.is_scalable(s)) else { return };
         let achieved = |thread: ThreadId| self.histories[thread.index()].achieved;
         let (all, wanted_by_all) = self.sets.applications(s).fold((0.0, 0.0), |(sum, wanted_by_all), thread| {
             (sum + achieved(thread), wanted_by_all + wanted(s, thread))
@@ -415,7 +435,7 @@ impl Wash {
         self.ranked.clear();
         for thread in self.sets.applications(s) {
             let behind = wanted(s, thread) - achieved(thread) * wanted_by_all / all;
-            if behind > self.quantum.0 as f64 {
+            if behind > too_far {
                 self.ranked.push((behind, thread));
             }
         }
@@ -468,8 +488,8 @@ fn little(s: &State) -> f64 {
     s.little.iter().map(|core| capacity(s.machine.cores[core.index()].core_type) / smallest).sum()
 }
 
-/// Chooses of the ranked threads the highest that have a share of some amount between them ([`Size`]), and at least one (assumed). Of
-/// nothing, none.
+/// Chooses of the ranked threads the highest that have a share of some amount between them ([`Size`]): "the 1 to N most important
+/// threads". Of nothing, none.
 fn choose_top(
     ranked: &mut [(f64, ThreadId)],
     chosen: &mut Vec<ThreadId>,
