@@ -29,6 +29,7 @@ const LABEL_MARGIN: f64 = 0.05;
 
 /// What can be set.
 const KNOBS: &[Knob] = &[
+    Knob { name: "period", summary: "how often threads are labelled (4.2)", value: Value::Time(Ns::from_ms(10)) },
     Knob {
         name: "takeover",
         summary: "which of the threads that little cores run an idle big core takes over (Algorithm 1: any)",
@@ -168,6 +169,8 @@ impl Vruntime {
 /// The COLAB scheduler.
 #[derive(Debug)]
 pub struct Colab {
+    /// How often threads are labelled.
+    period: Ns,
     takeover: Takeover,
     deal: Deal,
     eligible: Eligible,
@@ -228,9 +231,8 @@ impl Policy for Colab {
         &DESCRIPTION
     }
 
-    /// "updated only every 10 msec" (4.2).
     fn period(&self) -> Option<Ns> {
-        Some(Ns::from_ms(10))
+        Some(self.period)
     }
 
     fn culprit(&self) -> Culprit {
@@ -388,6 +390,7 @@ impl Policy for Colab {
 impl Colab {
     fn new(setup: &Setup) -> Self {
         Self {
+            period: setup.time("period"),
             takeover: Takeover::named(setup.word("takeover")),
             deal: Deal::named(setup.word("deal")),
             eligible: Eligible::named(setup.word("eligible")),

@@ -98,6 +98,14 @@ fn a_core_without_a_queue_fetches_from_its_own_type_first() {
     }
 }
 
+/// Section 4.2: "updated only every 10 msec".
+#[test]
+fn how_often_threads_are_labelled_can_be_set() {
+    for (policy, ms) in [("colab", 10), ("colab:period=40ms", 40)] {
+        assert_eq!(scheduler(policy, common::machine(2, 2)).period(), Some(Ns::from_ms(ms)), "{policy}");
+    }
+}
+
 /// Section 4.1: "the cumulative time each thread has caused other threads to wait". For the first thread others waited 40 ms in the first
 /// period, for the second 15 ms in each of the next two.
 #[test]
