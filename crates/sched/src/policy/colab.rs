@@ -17,7 +17,7 @@ use super::parts::culprit::{CULPRIT, Culprit};
 use super::parts::fair;
 use super::parts::faster_first::scaled;
 use super::parts::running::Running;
-use super::parts::services::{GC, Services, services};
+use super::parts::services::{GC_OR_ANY, Services, services};
 use crate::action::{Pick, Why};
 use crate::span::Span;
 use crate::state::State;
@@ -66,7 +66,7 @@ const KNOBS: &[Knob] = &[
         value: Value::Word(&["multiplied", "divided"]),
     },
     CULPRIT,
-    GC,
+    GC_OR_ANY,
 ];
 
 /// What `evenkeel policies` shows of it, and how it is made.
@@ -372,7 +372,8 @@ impl Policy for Colab {
                 _ => Group::Either,
             };
         }
-        for thread in s.living().filter(|thread| s.thread(*thread).kind == ThreadKind::Service) {
+        let apart = self.services.told_apart();
+        for thread in s.living().filter(|thread| apart && s.thread(*thread).kind == ThreadKind::Service) {
             let group = self.services.group(s, s.thread(thread).program);
             self.label_service(thread, group);
             changes.affinity(thread, self.services.cores(s, thread, group, s.little));

@@ -166,6 +166,20 @@ fn colab_takes_collectors_of_a_stopped_world_for_blocking() {
     assert_eq!(world.sched.standing(APPLICATIONS[1]).group, Group::Either, "no other thread is labelled by it");
 }
 
+/// COLAB's paper knows no service threads: all waited for the collector, and that makes it urgent, stopped world or not.
+#[test]
+fn colab_may_take_collectors_for_any_other_thread() {
+    let mut world = World::new("colab:gc=any");
+    world.wakes(COLLECTORS[0]);
+    let standing = |world: &World| world.sched.standing(COLLECTORS[0]);
+    assert_eq!(Label::from(&standing(&world)), Label::Any, "no other thread can run");
+    world.sched.blame(COLLECTORS[0], Ns::from_ms(20));
+    APPLICATIONS.iter().for_each(|thread| world.wakes(*thread));
+    world.refresh();
+    assert_eq!((standing(&world).group, standing(&world).urgency), (Group::Either, 20e6));
+    assert_eq!(world.allowed(COLLECTORS[0]), world.machine.all());
+}
+
 /// The program waited for the collector until the collection was over; that makes none of what it does afterwards urgent.
 #[test]
 fn colab_does_not_blame_a_collector_for_the_last_collection() {

@@ -25,7 +25,14 @@ pub(crate) const GC: Knob = Knob {
     value: Value::Word(&["auto", "little", "big"]),
 };
 
-/// The knob [`GC`], and what is known of programs with service threads.
+/// The same for a policy whose paper knows no service threads (for WASH `no-priority` leaves them out).
+pub(crate) const GC_OR_ANY: Knob = Knob {
+    summary: "where service threads belong: on big cores while their world is stopped (no application thread of their program can run) and on little ones else; always on little ones (WASH 6); always on big ones; where any other thread would",
+    value: Value::Word(&["auto", "little", "big", "any"]),
+    ..GC
+};
+
+/// The knob [`GC`] or [`GC_OR_ANY`], and what is known of programs with service threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
     gc: Gc,
@@ -39,6 +46,7 @@ enum Gc {
     Auto,
     Little,
     Big,
+    Any,
 }
 
 impl Services {
@@ -47,16 +55,23 @@ impl Services {
         let gc = match setup.word(GC.name) {
             "little" => Gc::Little,
             "big" => Gc::Big,
+            "any" => Gc::Any,
             _ => Gc::Auto,
         };
         Self { gc, groups: Vec::new() }
     }
 
-    /// Where the service threads of a program belong now.
+    /// Whether service threads are told from others.
+    pub(crate) fn told_apart(&self) -> bool {
+        self.gc != Gc::Any
+    }
+
+    /// Where the service threads of a program belong now, if they are told from others.
     pub(crate) fn group(&mut self, s: &State, program: ProgramId) -> Group {
         let group = match self.gc {
             Gc::Little => Group::Little,
             Gc::Big => Group::Big,
+            Gc::Any => Group::Either,
             Gc::Auto => of_world(s, program),
         };
         if self.groups.len() <= program.index() {
