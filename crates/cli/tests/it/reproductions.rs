@@ -269,6 +269,19 @@ fn what_separates_policies_has_the_signs_that_the_page_says() {
     assert_eq!(next, "colab", "the next best policy");
 }
 
+/// What the page of the policy says under "Loses".
+#[test]
+fn colab_loses_to_cfs_in_none_of_its_results() {
+    let results = rows(of("colab")).iter().filter_map(|row| {
+        let what = row["id"].as_str().unwrap().strip_suffix("-antt-colab-vs-cfs")?;
+        Some((row["simulated"].as_f64().unwrap(), what))
+    });
+    let mut results: Vec<_> = results.collect();
+    results.sort_by(|a, b| b.0.total_cmp(&a.0));
+    assert!(results[0].0 < 0.0, "{results:?}");
+    assert_eq!([results[0].1, results[1].1], ["dedup", "freqmine"], "gain least");
+}
+
 /// The command under "Whose reading".
 #[test]
 fn the_defaults_of_colab_are_as_close_as_the_page_says() {
