@@ -53,7 +53,18 @@ impl Behaviour {
 
     /// Bytes from memory an instruction.
     pub fn bytes(&self) -> f64 {
-        self.memory_bytes.unwrap_or(self.memory_ns / Self::MISS_NS * Self::LINE) / 1000.0
+        self.memory_bytes.unwrap_or(self.missed()) / 1000.0
+    }
+
+    /// Bytes from memory an instruction, where it misses a cache so many times as often. What it streams is no miss that a larger cache would
+    /// save.
+    pub fn bytes_missing(&self, misses: f64) -> f64 {
+        self.bytes() + (misses - 1.0) * self.missed() / 1000.0
+    }
+
+    /// Bytes that misses fetch, per 1000 instructions.
+    fn missed(&self) -> f64 {
+        self.memory_ns / Self::MISS_NS * Self::LINE
     }
 }
 
@@ -159,6 +170,15 @@ mod tests {
 
     fn machine(name: &str) -> Machine {
         machines::by_name(name).unwrap()
+    }
+
+    #[test]
+    fn more_misses_fetch_more_and_streams_do_not() {
+        let misses = Behaviour { memory_ns: 500.0, ..Behaviour::REFERENCE };
+        assert!(same(misses.bytes(), 0.32) && same(misses.bytes_missing(1.0), 0.32));
+        assert!(same(misses.bytes_missing(2.0), 0.64));
+        let streams = Behaviour { memory_bytes: Some(4800.0), ..misses };
+        assert!(same(streams.bytes(), 4.8) && same(streams.bytes_missing(2.0), 4.8 + 0.32));
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl Engine<'_> {
 
     fn wanted(&self, core: CoreId) -> Option<Want> {
         let t = &self.threads[self.cores[core.index()].current?.index()];
-        let bytes = self.code.behaviours.get(t.phase as usize)?.bytes() * self.caches.misses(core);
+        let bytes = self.code.behaviours.get(t.phase as usize)?.bytes_missing(self.caches.misses(core));
         let cluster = self.machine.cores[core.index()].cluster;
         let at = self.speeds.cell(t, cluster, self.running[core.index()]);
         let alone = 1.0 / self.caches.rate(core, self.speeds.rate(at), self.speeds.stall(at));

@@ -57,7 +57,7 @@ impl Ways {
         let most = |core: CoreId| {
             let kind = machine.cores[core.index()].core_type;
             let at = machine.core_types[kind.index()].max_frequency();
-            code.clone().map(|phase| phase.bytes() * misses * machine.rate(kind, at, phase)).fold(0.0, f64::max)
+            code.clone().map(|phase| phase.bytes_missing(misses) * machine.rate(kind, at, phase)).fold(0.0, f64::max)
         };
         let wanted = |cores: CoreSet| cores.iter().map(most).sum::<f64>();
         let way = |carries: f64, of, cores| (wanted(cores) > carries).then_some(Way { carries, of, wait: 0.0 });
@@ -228,6 +228,17 @@ mod tests {
         assert!(ways(1.0, None).limited());
         let machine = machines::by_name("2B2S").unwrap();
         assert!(!Ways::new(&machine, [Behaviour::REFERENCE].iter(), 1.0).limited());
+    }
+
+    #[test]
+    fn only_misses_can_become_too_many() {
+        let misses = Behaviour { memory_ns: 1000.0, ..Behaviour::REFERENCE };
+        let mut machine = machines::by_name("2B2S").unwrap();
+        for (code, limited) in [(STREAM, false), (misses, true)] {
+            machine.memory_gbps = Some(1.01 * code.bytes() * machine.throughput(&code));
+            assert!(!Ways::new(&machine, [code].iter(), 1.0).limited(), "{code:?}");
+            assert_eq!(Ways::new(&machine, [code].iter(), 2.0).limited(), limited, "{code:?}");
+        }
     }
 
     /// Why no published number depends on `memory_gbps`: docs/reproductions.md says so.

@@ -137,6 +137,25 @@ fn programs_that_share_a_cache_miss_more_often() {
 }
 
 #[test]
+fn what_misses_more_often_takes_more_bytes_and_what_it_streams_is_the_same() {
+    let mut big = machine(2, 0);
+    big.clusters[0].cache_mb = Some(2.0);
+    let one = |work| {
+        let mut p = reuses(1440.0, vec![thread("t", vec![compute(work)])]);
+        p.phases[0].behaviour.memory_bytes = Some(1000.0);
+        p
+    };
+    let mut ends = |gbps| {
+        big.memory_gbps = Some(gbps);
+        let outcome = play(&big, &workload(vec![one(20), one(10)]), "cfs", &Options::default()).expect("runs");
+        [0, 1].map(|thread| outcome.threads[thread].exited.map(|at| at.0 / 1000))
+    };
+    // 1.2 times as many misses: 1.1 ns an instruction, and 0.064 bytes of lines beside the byte that it streams. Together 1.93 bytes a ns.
+    assert_eq!(ends(2.0), [Some(21_000), Some(11_000)]);
+    assert_eq!(ends(1.9), [Some(21_200), Some(11_200)], "1.12 ns: they wait for each other");
+}
+
+#[test]
 fn clusters_of_two_types_share_the_cache_that_they_have_in_common() {
     let mut both = machine(1, 1);
     for cluster in &mut both.clusters {
