@@ -145,7 +145,7 @@ mod tests {
         let error = Machine::from_toml(&text, "m.toml").unwrap_err().message;
         let expected = "cache_mb = 0.512: expected the same in all clusters that share the cache, but \"big\" has cache_mb = 2";
         assert_eq!(error, expected);
-        // One of them says it for all.
+        // The first one may say it for all.
         let text = text.replace("cache_mb = { value = 0.512", "memory_gbps = { value = 5");
         let shared = Machine::from_toml(&text, "m.toml").unwrap();
         assert_eq!(shared.sharing_cache(crate::CoreId(0)), shared.all());
