@@ -23,7 +23,7 @@ const RESPONSIBLE: f64 = 0.02;
 pub struct Waits {
     /// Until another thread of the program ended the wait.
     pub waited: Ns,
-    /// The rest: for work, for time, or until the program ended.
+    /// The rest: for work, for time, until the program ended, or for itself.
     pub idle: Ns,
 }
 

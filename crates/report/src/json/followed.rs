@@ -28,7 +28,8 @@ pub struct Followed<'a> {
     /// Time that all threads together waited in the futex system call until another thread of the program ended the wait: for locks,
     /// barriers, conditions, queues, in seconds; `null` without eBPF. Threads that idle (`idles`) are not counted.
     pub waited_s: Option<f64>,
-    /// The rest of the time that threads waited there: for work, for time, or until the program ended, in seconds; `null` without eBPF.
+    /// The rest of the time that threads waited there: for work, for time, until the program ended, or for themselves, in seconds; `null`
+    /// without eBPF.
     pub idle_s: Option<f64>,
     /// How often a thread left a CPU, or came onto one, which is at most one more for each thread.
     pub switches: u64,
@@ -53,7 +54,8 @@ pub struct Followed<'a> {
     /// One entry a thread that was seen alive, those that ran longest first.
     pub threads: Vec<FollowedThread<'a>>,
     /// Which thread waited for which in the futex system call, those that idle included, the longest waits first; `null` without eBPF.
-    /// Waits that a timer, a device, a thread outside of the program or its end ended are in `idle_s` and in no entry.
+    /// Waits that a timer, a device, a thread outside of the program or its end ended are in `idle_s` and in no entry, and so is the time
+    /// that a thread waited for itself: for another one that it had woken, until that was ready.
     pub waits: Option<Vec<Waits>>,
 }
 
