@@ -60,7 +60,7 @@ static TOOL: OnceLock<Tool> = OnceLock::new();
 /// Whether regions that begin are left as they are: two threads of a program that begin regions would each have the first core for themselves, and
 /// so would a process and the one that has forked it.
 static ALONE: AtomicBool = AtomicBool::new(false);
-/// Whether a thread has begun a region, and whether it was this one.
+/// Whether a thread has begun a region of several threads, and whether it was this one.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 thread_local! {
     static BEGINS: Cell<bool> = const { Cell::new(false) };

@@ -310,8 +310,8 @@ impl Policy for Colab {
         Ns((fair::slice(s, thread, core).0 as f64 / s.progress_rate(thread, core)) as u64)
     }
 
-    /// Equal progress: a span on a big core counts for as much as it achieved (4.1, scale-slice). What compares vruntimes,
-    /// at a tick and at a wake-up, compares progress.
+    /// A span on a big core is scaled by the speedup (4.1, scale-slice; the knob `vruntime`). Multiplied, it counts for as much as it achieved, for
+    /// equal progress: what compares vruntimes, at a tick and at a wake-up, compares progress.
     fn charge(&mut self, s: &State, thread: ThreadId, core: CoreId, ran: Ns) -> Ns {
         self.counted(s, thread, core, ran)
     }
@@ -320,7 +320,7 @@ impl Policy for Colab {
         self.counted(s, running, core, fair::unreported(s, running))
     }
 
-    /// The allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.
+    /// Without the knob `balance` the allocator and the selector replace load balancing: queues are balanced by dealing, idle cores help themselves.
     fn balance(&mut self, s: &State, core: CoreId) -> Pick {
         if self.balance { fair::balance(s, core) } else { Pick::Idle }
     }
