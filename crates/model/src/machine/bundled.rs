@@ -209,6 +209,11 @@ mod tests {
         assert!(twice.contains("two clusters are called \"big\""), "{twice}");
         let negative = good.replacen("context_switch_us = { value = 2", "context_switch_us = { value = -2", 1);
         assert!(error(&negative).contains("context_switch_us = -2: expected a number from 0"), "{}", error(&negative));
+        for (size, shown) in [("0.0005", "0.0005"), ("1e6", "1000000"), ("nan", "NaN")] {
+            let text = error(&good.replacen("cache_mb = { value = 2", &format!("cache_mb = {{ value = {size}"), 1));
+            let expected = format!("m.toml:10: cache_mb = {shown}: expected a number from 0.001 to 100000");
+            assert_eq!(text, expected);
+        }
         let unsourced = good.replacen("source = \"COLAB 5.1\"", "source = \"\"", 1);
         assert!(error(&unsourced).contains("an empty source"), "{}", error(&unsourced));
     }

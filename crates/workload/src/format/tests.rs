@@ -110,6 +110,21 @@ fn a_pipeline_counts_its_producers_and_shares_its_work() {
 }
 
 #[test]
+fn what_code_uses_again_and_again_has_a_range() {
+    let text = |kb: &str| {
+        let phase = format!("ilp = 2.0, reuse_kb = {kb}");
+        three("", "{ compute = \"1 kinst\" }").replace("ilp = 2.0", &phase)
+    };
+    for (kb, reuses) in [("0", 0.0), ("1600.5", 1600.5), ("1e9", 1e9)] {
+        assert_eq!(one(&text(kb), None).phases[0].behaviour.reuse_kb, reuses);
+    }
+    for (kb, shown) in [("-1", "-1"), ("2e9", "2000000000"), ("nan", "NaN")] {
+        let expected = format!("w.toml:3: phase \"x\": expected reuse_kb from 0 to 1e9 kB, not {shown}");
+        assert_eq!(complaint(&text(kb)), expected);
+    }
+}
+
+#[test]
 fn the_parties_of_a_barrier_are_its_users() {
     let text = three("barriers = [\"b\"]", "{ repeat = 4, do = [{ compute = \"1 kinst\" }, { barrier = \"b\" }] }");
     assert_eq!(one(&text, None).barriers[0].parties, 3);
