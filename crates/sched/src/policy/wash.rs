@@ -119,8 +119,8 @@ pub struct Wash {
     /// A thread says something about its program if it does this share of all that is executed, divided by the number of cores: "1 %
     /// with 2 cores, 0.5 % with 4 cores, and so on" (section 4). Line 11 of Algorithm 1 has every thread.
     fair_share: f64,
-    size: Size,
-    sets: Sets,
+    sets: SetSize,
+    members: Members,
     predictor: Quality,
     /// Whether a thread stays where it was admitted until it has a whole quantum of history.
     fallback: bool,
@@ -152,8 +152,8 @@ impl Wash {
             exec: !setup.switch("no-exec"),
             classes: Classes::named(setup.word("classes")),
             fair_share: setup.number("fair-share") / 100.0,
-            size: if setup.word("sets") == "at-least" { Size::AtLeast } else { Size::Nearest },
-            sets: Sets { priority: !setup.switch("no-priority"), first_program: setup.switch("first-program") },
+            sets: if setup.word("sets") == "at-least" { SetSize::AtLeast } else { SetSize::Nearest },
+            members: Members { priority: !setup.switch("no-priority"), first_program: setup.switch("first-program") },
             predictor: match setup.word("predictor") {
                 "second-best" => Quality::SecondBest,
                 "inverted" => Quality::Inverted,
@@ -201,7 +201,7 @@ struct Alike {
 /// How many threads make up a share: "the 1 to N most important threads such that the adjusted retired instructions rate of those N
 /// threads is 0.5 of the total" leaves open what is done where no N meets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Size {
+enum SetSize {
     /// As near to it as threads can be.
     Nearest,
     /// As few as are not below it.
@@ -220,7 +220,7 @@ enum LockRank {
 
 /// Which threads belong to `T_A` and which to `T_V`.
 #[derive(Clone, Copy, Debug)]
-struct Sets {
+struct Members {
     /// Whether application and service threads are treated differently. If not: "no App/VM" (8.5).
     priority: bool,
     /// Whether other programs than the first are left to the operating system, as a virtual machine leaves what it does
@@ -264,7 +264,7 @@ impl Policy for Wash {
     /// The fallback for threads without a history: application threads on big cores, service threads on small ones.
     fn admit(&mut self, s: &State, thread: ThreadId) -> CoreSet {
         match s.thread(thread).kind {
-            _ if !self.sets.priority || !self.sets.known(s, thread) => s.machine.all(),
+            _ if !self.members.priority || !self.members.known(s, thread) => s.machine.all(),
             ThreadKind::Application => s.big,
             ThreadKind::Service => {
                 let group = self.services.group(s, s.thread(thread).program);
@@ -281,7 +281,7 @@ impl Policy for Wash {
 
     /// A stop of the world is over long before a quantum is.
     fn turned(&mut self, s: &State, thread: ThreadId, changes: &mut Changes) {
-        if !self.sets.priority || !self.sets.known(s, thread) {
+        if !self.members.priority || !self.members.known(s, thread) {
             return;
         }
         if let Some(group) = self.services.turned(s, thread) {
@@ -295,8 +295,8 @@ impl Policy for Wash {
     /// Algorithm 1 for every thread.
     fn refresh(&mut self, s: &State, changes: &mut Changes) {
         self.observe(s);
-        let (all, sets) = (s.machine.all(), self.sets);
-        let applications = || sets.applications(s);
+        let (all, members) = (s.machine.all(), self.members);
+        let applications = || members.applications(s);
         if self.classes.sequential && applications().count() <= s.big.len() {
             let in_use = in_use(s, applications());
             applications().for_each(|thread| changes.affinity(thread, in_use));
@@ -320,7 +320,7 @@ impl Policy for Wash {
     }
 }
 
-impl Sets {
+impl Members {
     fn known(self, s: &State, thread: ThreadId) -> bool {
         !self.first_program || s.thread(thread).program == ProgramId(0)
     }
@@ -362,7 +362,7 @@ impl Wash {
     /// Binds the service threads, with the cores that they have while their program runs.
     fn bind_services(&mut self, s: &State, rest: CoreSet, changes: &mut Changes) {
         self.rest = Some(rest);
-        for thread in self.sets.services(s) {
+        for thread in self.members.services(s) {
             let group = self.services.group(s, s.thread(thread).program);
             changes.affinity(thread, self.services.cores(s, thread, group, rest));
         }
@@ -375,7 +375,7 @@ impl Wash {
             return;
         }
         self.ranked.clear();
-        for thread in self.sets.applications(s) {
+        for thread in self.members.applications(s) {
             let history = &self.histories[thread.index()];
             if history.blocked < 2 {
                 self.ranked.push((history.progress * s.speedup(thread), thread));
@@ -386,7 +386,7 @@ impl Wash {
         let big = s.big.len() as f64 * mean_speedup;
         let share = big / (big + little(s));
         let rate = |thread: ThreadId| self.histories[thread.index()].rate;
-        choose_top(&mut self.ranked, &mut self.chosen, self.size, share, rate);
+        choose_top(&mut self.ranked, &mut self.chosen, self.sets, share, rate);
     }
 
     /// The contended threads that others waited for longest, as many as make up the big cores' share, `B / (B + S)` ([`LockRank`]).
@@ -396,15 +396,15 @@ impl Wash {
         }
         let blame = |thread: ThreadId| s.thread(thread).blame.0 as f64;
         self.ranked.clear();
-        for thread in self.sets.applications(s) {
+        for thread in self.members.applications(s) {
             if lock_share(s, thread) > LOCK_THRESHOLD {
                 self.ranked.push((blame(thread), thread));
             }
         }
         let share = s.big.len() as f64 / s.cores.len() as f64;
         match self.lock_rank {
-            LockRank::Waiting => choose_top(&mut self.ranked, &mut self.chosen, self.size, share, blame),
-            LockRank::Threads => choose_top(&mut self.ranked, &mut self.chosen, self.size, share, |_| 1.0),
+            LockRank::Waiting => choose_top(&mut self.ranked, &mut self.chosen, self.sets, share, blame),
+            LockRank::Threads => choose_top(&mut self.ranked, &mut self.chosen, self.sets, share, |_| 1.0),
         }
     }
 
@@ -412,9 +412,9 @@ impl Wash {
     /// "a low locking ratio is necessary but not sufficient" (section 4).
     fn is_scalable(&self, s: &State) -> bool {
         let executed = |thread: ThreadId| s.thread(thread).executed.0 as f64;
-        let all: f64 = self.sets.applications(s).map(executed).sum();
+        let all: f64 = self.members.applications(s).map(executed).sum();
         let share = self.fair_share / s.cores.len() as f64;
-        let responsible = || self.sets.applications(s).filter(|thread| executed(*thread) >= share * all);
+        let responsible = || self.members.applications(s).filter(|thread| executed(*thread) >= share * all);
         let contended = |thread| lock_share(s, thread) >= LOCK_THRESHOLD;
         let pace = |thread: ThreadId| self.histories[thread.index()].achieved / wanted(s, thread).max(1.0);
         let alike = |limits: Alike| {
@@ -429,11 +429,11 @@ impl Wash {
     fn fallen_behind(&mut self, s: &State) {
         let Some(too_far) = self.rebind.filter(|_| self.is_scalable(s)) else { return };
         let achieved = |thread: ThreadId| self.histories[thread.index()].achieved;
-        let (all, wanted_by_all) = self.sets.applications(s).fold((0.0, 0.0), |(sum, wanted_by_all), thread| {
+        let (all, wanted_by_all) = self.members.applications(s).fold((0.0, 0.0), |(sum, wanted_by_all), thread| {
             (sum + achieved(thread), wanted_by_all + wanted(s, thread))
         });
         self.ranked.clear();
-        for thread in self.sets.applications(s) {
+        for thread in self.members.applications(s) {
             let behind = wanted(s, thread) - achieved(thread) * wanted_by_all / all;
             if behind > too_far {
                 self.ranked.push((behind, thread));
@@ -488,12 +488,12 @@ fn little(s: &State) -> f64 {
     s.little.iter().map(|core| capacity(s.machine.cores[core.index()].core_type) / smallest).sum()
 }
 
-/// Chooses of the ranked threads the highest that have a share of some amount between them ([`Size`]): "the 1 to N most important
+/// Chooses of the ranked threads the highest that have a share of some amount between them ([`SetSize`]): "the 1 to N most important
 /// threads". Of nothing, none.
 fn choose_top(
     ranked: &mut [(f64, ThreadId)],
     chosen: &mut Vec<ThreadId>,
-    size: Size,
+    size: SetSize,
     share: f64,
     amount: impl Fn(ThreadId) -> f64,
 ) {
@@ -505,8 +505,8 @@ fn choose_top(
     let mut sum = 0.0;
     for (place, (_, thread)) in ranked.iter().enumerate() {
         let enough = match size {
-            Size::Nearest => sum + amount(*thread) / 2.0 >= wanted,
-            Size::AtLeast => sum >= wanted * (1.0 - ROUNDING),
+            SetSize::Nearest => sum + amount(*thread) / 2.0 >= wanted,
+            SetSize::AtLeast => sum >= wanted * (1.0 - ROUNDING),
         };
         if place > 0 && enough {
             break;
