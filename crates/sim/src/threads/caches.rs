@@ -2,7 +2,7 @@
 //! it, and misses more often than with all of it: the more, the less it has, by the square root of that (Hartstein, Srinivasan, Puzak and
 //! Emma, "Cache miss behavior: is it sqrt(2)?", Computing Frontiers 2006: exponents of -0.3 to -0.7, about -1/2).
 //!
-//! Assumed: parts are as large as what is used is (the least recently used goes, whoever used it); threads of one program use the same;
+//! Assumed: parts are as large as what is used is (the least recently used goes, whichever program used it); threads of one program use the same;
 //! `memory_ns` is what the code takes with the whole cache, all of it for misses that a larger cache would save.
 
 use evenkeel_model::{CoreId, CoreSet, Machine};
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_that_is_large_enough_or_has_one_program_is_not_looked_at() {
+    fn a_cache_that_is_large_enough_or_has_one_program_is_left_out() {
         assert!(caches(&[1000.0, 999.0]).caches.is_empty());
         assert!(caches(&[5000.0, 0.0]).caches.is_empty());
         assert_eq!(caches(&[1000.0, 1001.0]).caches.len(), 1);
