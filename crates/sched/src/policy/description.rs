@@ -348,9 +348,10 @@ impl Value {
             }
             (Self::Time(_), text) => {
                 let time = text.and_then(|text| humantime::parse_duration(text).ok());
-                let ns = time.and_then(|time| u64::try_from(time.as_nanos()).ok()).map(Ns);
+                let time = time.ok_or_else(|| format!("expected a time with its unit, such as {self}"))?;
+                let ns = u64::try_from(time.as_nanos()).ok().map(Ns);
                 let ns = ns.filter(|time| (SHORTEST..=Ns::LONGEST).contains(time));
-                ns.map(Set::Time).ok_or_else(|| format!("expected a time such as {self}, from 10us to 292 years"))
+                ns.map(Set::Time).ok_or_else(|| "expected a time from 10us to 292 years".into())
             }
             (Self::Number { from, to, .. }, text) => {
                 let number = text.and_then(|text| text.parse().ok()).filter(|number| (*from..=*to).contains(number));
@@ -415,9 +416,11 @@ mod tests {
     fn what_a_knob_does_not_take_is_said_with_what_it_does() {
         let complaint = |words: &[&str]| set(words).unwrap_err();
         assert_eq!(complaint(&["qantum=1ms"]), r#"unknown knob "qantum": did you mean "quantum"?"#);
-        for time in ["quantum=0ms", "quantum=293y", "quantum"] {
-            let expected = format!("{time:?}: expected a time such as 10ms, from 10us to 292 years");
-            assert_eq!(complaint(&[time]), expected);
+        for time in ["quantum", "quantum=10"] {
+            assert_eq!(complaint(&[time]), format!("{time:?}: expected a time with its unit, such as 10ms"));
+        }
+        for time in ["quantum=0ms", "quantum=293y", "quantum=1000y"] {
+            assert_eq!(complaint(&[time]), format!("{time:?}: expected a time from 10us to 292 years"));
         }
         assert_eq!(complaint(&["share=NaN"]), r#""share=NaN": expected a number from 0 to 1"#);
         for number in ["limit=0", "limit=80.5"] {
