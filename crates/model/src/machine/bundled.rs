@@ -143,7 +143,8 @@ mod tests {
         assert_eq!(own.sharing_cache(crate::CoreId(0)), own.big());
         let text = FILES[1].1.replace("[[cluster]]", "[[cluster]]\ncache = 7");
         let error = Machine::from_toml(&text, "m.toml").unwrap_err().message;
-        let expected = "cache_mb = 0.512: expected the same in all clusters that share the cache, but \"big\" has cache_mb = 2";
+        let expected =
+            "cache_mb = 0.512: expected the same in all clusters that share the cache, but \"big\" has cache_mb = 2";
         assert_eq!(error, expected);
         // The first one may say it for all.
         let text = text.replace("cache_mb = { value = 0.512", "memory_gbps = { value = 5");
