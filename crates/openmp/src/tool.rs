@@ -157,8 +157,9 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
     1
 }
 
+/// At the end of the process, but not of one that it has forked, which knows no more.
 unsafe extern "C" fn finalize(_data: *mut Data) {
-    if TOOL.get().is_some_and(|tool| tool.report) {
+    if TOOL.get().is_some_and(|tool| tool.report) && !cores::is_forked() {
         switch::say(&(region::report() + &dynamic::report()));
     }
 }

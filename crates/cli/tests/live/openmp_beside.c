@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     pid_t child = fork();
     if (child == 0) {
         other("a forked process");
-        _exit(0);
+        exit(0);
     }
     int status;
     if (waitpid(child, &status, 0) != child || status)
