@@ -21,9 +21,8 @@ impl Skeleton for ScxSkel<'static> {
 
     fn attach(&mut self) -> Result<Vec<Link>, Error> {
         let progs = &self.progs;
-        let beside =
-            [&progs.cpu_closes, &progs.cpu_closed, &progs.first_comes, &progs.becomes_first, &progs.scx_waking];
-        loading::take_over(&mut self.maps.evenkeel, &beside)
+        let beside = [&progs.cpu_closes, &progs.cpu_closed, &progs.first_comes, &progs.scx_waking];
+        loading::take_over(&mut self.maps.evenkeel, &progs.becomes_first, &beside)
     }
 
     fn memory(&mut self) -> Option<Memory<'_>> {

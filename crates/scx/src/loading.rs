@@ -147,13 +147,19 @@ fn enough(cpus: usize, places: usize) -> Result<(), Error> {
     if cpus > places { Err(Error::TooManyCpus { cpus, most: places }) } else { Ok(()) }
 }
 
-/// Takes the machine over, until what is returned is dropped; `beside` are programs that are to run meanwhile.
-pub(crate) fn take_over(operations: &mut MapMut, beside: &[&ProgramMut]) -> Result<Vec<Link>, Error> {
+/// Takes the machine over, until what is returned is dropped; `beside` are programs that are to run meanwhile. `renames` is one of them that must miss no
+/// exec of a scheduled thread, which would keep its old number: it is attached first, and does nothing before threads are scheduled.
+pub(crate) fn take_over(
+    operations: &mut MapMut,
+    renames: &ProgramMut,
+    beside: &[&ProgramMut],
+) -> Result<Vec<Link>, Error> {
+    let renames = renames.attach_trace().map_err(refused)?;
     // Who came first may have come just now.
     let schedules =
         operations.attach_struct_ops().map_err(|error| other().map_or_else(|| refused(error), Error::Taken))?;
     let beside = beside.iter().map(|program| program.attach_trace().map_err(refused));
-    std::iter::once(Ok(schedules)).chain(beside).collect()
+    [schedules, renames].into_iter().map(Ok).chain(beside).collect()
 }
 
 /// Runs a program of the kernel's part with two numbers, such as a CPU and what is to be done there.

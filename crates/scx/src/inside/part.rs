@@ -32,9 +32,8 @@ impl Skeleton for InsideSkel<'static> {
 
     fn attach(&mut self) -> Result<Vec<Link>, Error> {
         let progs = &self.progs;
-        let beside =
-            [&progs.cpu_closes, &progs.cpu_closed, &progs.first_comes, &progs.becomes_first, &progs.inside_waking];
-        loading::take_over(&mut self.maps.evenkeel, &beside)
+        let beside = [&progs.cpu_closes, &progs.cpu_closed, &progs.first_comes, &progs.inside_waking];
+        loading::take_over(&mut self.maps.evenkeel, &progs.becomes_first, &beside)
     }
 
     fn memory(&mut self) -> Option<Memory<'_>> {
