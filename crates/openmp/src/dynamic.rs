@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::libomp::{Bounds, Ident, MODIFIERS, MONOTONIC, trips};
 use crate::real::{Replaced, as_c_str};
-use crate::runtime::{self, ONE_CHUNK, RUNTIME, Runtime};
 use crate::tool::of_cores;
+use crate::user_schedule::{self, ONE_CHUNK, RUNTIME, UserSchedule};
 
 /// `kmp_sch_dynamic_chunked` (openmp/runtime/src/kmp.h in LLVM), whatever its modifiers say of the order.
 const DYNAMIC: i32 = 35;
@@ -36,14 +36,14 @@ pub fn chunk(trips: u64, chunk: u64, speeds: impl Iterator<Item = f64>) -> u64 {
 fn instead(
     schedule: i32,
     chunk: Option<u64>,
-    runtime: Option<Runtime>,
+    user: Option<UserSchedule>,
     trips: u64,
     speeds: impl Iterator<Item = f64>,
 ) -> Option<(i32, u64)> {
     let (schedule, asked) = match schedule & !MODIFIERS {
         DYNAMIC => (schedule, chunk?),
         RUNTIME => {
-            let Some(Runtime::Dynamic { chunk, monotonic }) = runtime else { return None };
+            let Some(UserSchedule::Dynamic { chunk, monotonic }) = user else { return None };
             (if monotonic { DYNAMIC | MONOTONIC } else { DYNAMIC }, chunk)
         }
         _ => return None,
@@ -90,12 +90,12 @@ macro_rules! init {
             let real = REPLACED.real(at.cast());
             let whole = Bounds { lower, upper };
             let other = || {
-                if runtime::begin(real.library, schedule, whole, step.into()) {
+                if user_schedule::begin(real.library, schedule, whole, step.into()) {
                     return Some((ONE_CHUNK, size));
                 }
                 let trips = trips(whole, step.into())?;
-                let (schedule, chunk) = of_cores(real.library, |runtime, speeds| {
-                    instead(schedule, u64::try_from(size).ok(), runtime, trips, speeds)
+                let (schedule, chunk) = of_cores(real.library, |user, speeds| {
+                    instead(schedule, u64::try_from(size).ok(), user, trips, speeds)
                 })??;
                 Some((schedule, <$step>::try_from(chunk).ok()?))
             };
@@ -144,8 +144,9 @@ mod tests {
 
     #[test]
     fn a_loop_whose_schedule_is_the_user_s_begins_with_that_one_and_a_smaller_chunk() {
-        let of =
-            |schedule, kind, chunk| instead(schedule, Some(7), Runtime::new(kind, chunk), 60, [3.0, 1.0].into_iter());
+        let of = |schedule, kind, chunk| {
+            instead(schedule, Some(7), UserSchedule::new(kind, chunk), 60, [3.0, 1.0].into_iter())
+        };
         let monotonic = |kind: c_int| kind | c_int::MIN;
         assert_eq!(of(RUNTIME, 2, 6), Some((DYNAMIC, 2)));
         assert_eq!(of(RUNTIME | MONOTONIC, 2, 6), Some((DYNAMIC, 2)), "what the loop says of the order does not count");

@@ -9,7 +9,7 @@
 //! - `region`: the regions of a program, and the team of threads that is in one.
 //! - `tool`: learns of regions from libomp, by the interface that OpenMP has for tools (OpenMP 5.0, chapter 4).
 //! - `libomp`: answers, in libomp's stead, which iterations of a loop are a thread's.
-//! - `runtime`: loops whose schedule is the user's, where that is static.
+//! - `user_schedule`: loops whose schedule is the user's, where that is static.
 //! - `dynamic`: how large the parts are that threads take of a loop one after the other.
 //! - `real`: the functions of libomp in whose place this library's are called.
 //! - `shares`, `libgomp`: how many threads programs of GCC's have, and which core runs which.
@@ -27,10 +27,10 @@ mod libgomp;
 mod libomp;
 mod real;
 mod region;
-mod runtime;
 mod shares;
 mod switch;
 mod tool;
+mod user_schedule;
 mod why;
 
 /// The example of the README, as a test.

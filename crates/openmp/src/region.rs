@@ -9,7 +9,7 @@ use evenkeel_model::splitting::{Done, Speeds};
 
 use crate::clock::now;
 use crate::cores::Cores;
-use crate::runtime::Runtime;
+use crate::user_schedule::UserSchedule;
 use crate::why::Why;
 
 /// A region that takes less, in ns, is over before threads would have moved to other cores, and back (assumed: some twenty moves of 5 us).
@@ -63,7 +63,7 @@ pub struct Team {
     /// How loops are split among its threads, if they are.
     pub plan: Option<Vec<u32>>,
     /// How its loops with `schedule(runtime)` are shared out, which libomp keeps for all its threads.
-    pub runtime: Option<Runtime>,
+    pub user_schedule: Option<UserSchedule>,
     began: Instant,
     threads: AtomicUsize,
     /// What each of them did.
@@ -107,7 +107,16 @@ impl Team {
         let plan = lock(&region.known)?.speeds.next();
         let done = (0..cores.all.len()).map(|_| Measured::default()).collect();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        Some(Self { serial, region, cores, plan, runtime: None, began: now(), threads: AtomicUsize::new(0), done })
+        Some(Self {
+            serial,
+            region,
+            cores,
+            plan,
+            user_schedule: None,
+            began: now(),
+            threads: AtomicUsize::new(0),
+            done,
+        })
     }
 
     /// Whether the region is over too soon for threads to be moved to other cores. What has never run may be all that the program does.

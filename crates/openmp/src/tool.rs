@@ -11,8 +11,8 @@ use crate::cores::{self, Cores};
 use crate::dynamic;
 use crate::real;
 use crate::region::{self, Team};
-use crate::runtime::{Runtime, Schedule};
 use crate::switch::{self, Switch};
+use crate::user_schedule::{Schedule, UserSchedule};
 use crate::why::Why;
 
 /// What libomp keeps for a tool with each region (`ompt_data_t`): here the [`Team`], or null.
@@ -190,7 +190,7 @@ unsafe extern "C" fn begin(
     {
         // Of the thread that begins the region, as libomp has it for the whole team: one that a thread says in it would be of no effect there, and
         // all threads have to begin a loop with the same chunk.
-        new.runtime = Runtime::of(tool.schedule);
+        new.user_schedule = UserSchedule::of(tool.schedule);
         team = Box::into_raw(Box::new(new)).cast();
     }
     // SAFETY: libomp's own place for it, which no other thread knows of yet.
@@ -324,7 +324,7 @@ pub fn in_team<T>(library: usize, then: impl FnOnce(&Team, usize) -> T) -> Optio
 /// may be split, and in a loop of this OpenMP library.
 pub fn of_cores<T>(
     library: usize,
-    then: impl FnOnce(Option<Runtime>, &mut dyn Iterator<Item = f64>) -> T,
+    then: impl FnOnce(Option<UserSchedule>, &mut dyn Iterator<Item = f64>) -> T,
 ) -> Option<T> {
-    in_team(library, |team, threads| Some(then(team.runtime, &mut team.speeds(threads)?)))?
+    in_team(library, |team, threads| Some(then(team.user_schedule, &mut team.speeds(threads)?)))?
 }

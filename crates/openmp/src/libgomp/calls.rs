@@ -26,7 +26,7 @@ macro_rules! begins {
             // SAFETY: the type of the function of this name.
             let function = unsafe { real.function::<Function>() };
             let gomp = of(real);
-            $(if let Some($chunk) = gomp.and_then(Gomp::runtime).and_then(|chunk| c_long::try_from(chunk).ok()) {
+            $(if let Some($chunk) = gomp.and_then(Gomp::user_chunk).and_then(|chunk| c_long::try_from(chunk).ok()) {
                 // SAFETY: the caller's promise.
                 return unsafe { $other(code, data, threads, $($given),*) };
             })?

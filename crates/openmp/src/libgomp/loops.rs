@@ -60,7 +60,7 @@ impl Numbers {
         let schedule = arguments[self.behind];
         let asked = match schedule & !MONOTONIC {
             DYNAMIC => arguments[self.behind + 1],
-            other if RUNTIME.contains(&other) => gomp.runtime()?,
+            other if RUNTIME.contains(&other) => gomp.user_chunk()?,
             _ => return None,
         };
         arguments[self.behind + 1] = gomp.smaller((self.trips)(arguments)?, asked)?;
@@ -70,7 +70,7 @@ impl Numbers {
 
     /// There are two other arguments, and the schedule is the user's.
     fn of_user(&self, gomp: &Gomp, arguments: &mut Arguments) -> Option<&Replaced> {
-        let chunk = gomp.smaller((self.trips)(arguments)?, gomp.runtime()?)?;
+        let chunk = gomp.smaller((self.trips)(arguments)?, gomp.user_chunk()?)?;
         arguments.copy_within(self.behind..self.behind + 2, self.behind + 1);
         arguments[self.behind] = chunk;
         Some(&self.dynamic)

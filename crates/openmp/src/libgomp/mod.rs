@@ -25,10 +25,10 @@ use crate::dynamic;
 use crate::libomp::{Bounds, trips};
 use crate::real::Real;
 use crate::region::{self, Team};
-use crate::runtime::{Runtime, Schedule};
 use crate::shares::{apportion, core_of, team};
 use crate::switch::{self, Switch};
 use crate::tool::{begins_all, is_left_alone};
+use crate::user_schedule::{Schedule, UserSchedule};
 use crate::why::Why;
 
 /// What OpenMP has for a program to ask.
@@ -260,10 +260,10 @@ impl Gomp {
 
     /// How many iterations chunks have for the user (`OMP_SCHEDULE=dynamic,n`), of loops that leave that to the user. Where these are static, libgomp has an equal
     /// part for each thread, as programs have in other static loops: the core that runs more threads does more.
-    fn runtime(&self) -> Option<u64> {
-        match Runtime::of(self.schedule)? {
-            Runtime::Dynamic { chunk, .. } => Some(chunk),
-            Runtime::Static => None,
+    fn user_chunk(&self) -> Option<u64> {
+        match UserSchedule::of(self.schedule)? {
+            UserSchedule::Dynamic { chunk, .. } => Some(chunk),
+            UserSchedule::Static => None,
         }
     }
 

@@ -26,7 +26,7 @@ pub type Schedule = unsafe extern "C" fn(*mut c_int, *mut c_int);
 
 /// What the user wants, if this library can do something for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runtime {
+pub enum UserSchedule {
     /// Each thread has one part.
     Static,
     /// Threads take chunks by turns.
@@ -38,7 +38,7 @@ pub enum Runtime {
     },
 }
 
-impl Runtime {
+impl UserSchedule {
     /// What an OpenMP library says to this thread.
     pub fn of(schedule: Schedule) -> Option<Self> {
         let (mut kind, mut chunk) = (0, 0);
@@ -94,12 +94,12 @@ impl Taking {
 /// A thread begins a loop that has this schedule for the compiler. Returns whether it is to take its own part, in the place of the one chunk that libomp is to
 /// have for it.
 pub(crate) fn begin<T: Variable>(library: usize, schedule: i32, whole: Bounds<T>, step: i128) -> bool {
-    let Some((serial, runtime)) = in_team(library, |team, _| (team.serial, team.runtime)) else { return false };
+    let Some((serial, user)) = in_team(library, |team, _| (team.serial, team.user_schedule)) else { return false };
     // A loop that it has left without a word.
     if TAKING.get().is_some_and(|taking| taking.team == serial) {
         TAKING.set(None);
     }
-    if schedule & !MODIFIERS != RUNTIME || runtime != Some(Runtime::Static) {
+    if schedule & !MODIFIERS != RUNTIME || user != Some(UserSchedule::Static) {
         return false;
     }
     let split = member(library, |Member { team, threads, number }| {
@@ -182,11 +182,16 @@ mod tests {
     #[test]
     fn static_counts_without_a_chunk_size_and_dynamic_with_one() {
         let monotonic = |kind: c_int| kind | c_int::MIN;
-        assert_eq!((Runtime::new(1, 0), Runtime::new(monotonic(1), 0)), (Some(Runtime::Static), Some(Runtime::Static)));
-        let dynamic = |monotonic| Some(Runtime::Dynamic { chunk: 6, monotonic });
-        assert_eq!((Runtime::new(2, 6), Runtime::new(monotonic(2), 6)), (dynamic(false), dynamic(true)));
+        assert_eq!(
+            (UserSchedule::new(1, 0), UserSchedule::new(monotonic(1), 0)),
+            (Some(UserSchedule::Static), Some(UserSchedule::Static))
+        );
+        let dynamic = |monotonic| Some(UserSchedule::Dynamic { chunk: 6, monotonic });
+        assert_eq!((UserSchedule::new(2, 6), UserSchedule::new(monotonic(2), 6)), (dynamic(false), dynamic(true)));
         // Chunks of one size, guided, auto.
-        assert!([(1, 6), (3, 6), (4, 0), (2, -1)].iter().all(|&(kind, chunk)| Runtime::new(kind, chunk).is_none()));
+        assert!(
+            [(1, 6), (3, 6), (4, 0), (2, -1)].iter().all(|&(kind, chunk)| UserSchedule::new(kind, chunk).is_none())
+        );
     }
 
     #[test]
