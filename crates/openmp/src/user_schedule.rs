@@ -94,12 +94,17 @@ impl Taking {
 /// A thread begins a loop that has this schedule for the compiler. Returns whether it is to take its own part, in the place of the one chunk that libomp is to
 /// have for it.
 pub(crate) fn begin<T: Variable>(library: usize, schedule: i32, whole: Bounds<T>, step: i128) -> bool {
+    let is_user_s = schedule & !MODIFIERS == RUNTIME;
+    // Of most loops nothing has to be asked of libomp.
+    if !is_user_s && TAKING.get().is_none() {
+        return false;
+    }
     let Some((serial, user)) = in_team(library, |team, _| (team.serial, team.user_schedule)) else { return false };
     // A loop that it has left without a word.
     if TAKING.get().is_some_and(|taking| taking.team == serial) {
         TAKING.set(None);
     }
-    if schedule & !MODIFIERS != RUNTIME || user != Some(UserSchedule::Static) {
+    if !is_user_s || user != Some(UserSchedule::Static) {
         return false;
     }
     let split = member(library, |Member { team, threads, number }| {
