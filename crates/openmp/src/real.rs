@@ -145,8 +145,8 @@ fn files() -> Vec<CString> {
 }
 
 thread_local! {
-    /// What this thread has found last of functions that not all of the process can see: of which one, and by which place. It asks for the chunks of a loop
-    /// one after the other, and a lock would have it wait for others that do.
+    /// What this thread has found last of functions that not all of the process can see: of which one, and by which place. A
+    /// thread takes the chunks of a loop one after the other; with a lock it would wait for other threads that do so.
     static LAST: Cell<Option<((usize, usize), Real)>> = const { Cell::new(None) };
 }
 
