@@ -176,9 +176,12 @@ impl Command {
         let (Some(folder), Some(name)) = (&self.recordings, recording.file_stem()) else { return Ok(()) };
         let numbered = |number: u32| folder.join(format!("{}-{number}.ek", name.to_string_lossy()));
         let Some(file) = (1..).map(numbered).find(|file| !file.exists()) else { return Ok(()) };
-        let content = fs::read(recording).with_context(|| format!("{}: cannot be read", recording.display()))?;
-        Target::open(&file)?.write(&content)?;
-        Ok(())
+        let mut content =
+            fs::File::open(recording).with_context(|| format!("{}: cannot be read", recording.display()))?;
+        let mut target = Target::open(&file)?;
+        let copied = io::copy(&mut content, &mut target.writer());
+        copied.map_err(target.unwritten())?;
+        Ok(target.keep()?)
     }
 
     /// Prints what was measured before it ended early, as far as that has not been printed.
@@ -340,6 +343,9 @@ mod tests {
         assert_eq!((read("2B2S:3-equal-1.ek"), read("2B2S:3-equal-2.ek")), ("first".into(), "second".into()));
         fs::remove_file(&recording).unwrap();
         assert!(command.keep(&recording).unwrap_err().to_string().ends_with("2B2S:3-equal.ek: cannot be read"));
+        // A folder, of which nothing can be copied once it is open.
+        fs::create_dir(&recording).unwrap();
+        assert!(command.keep(&recording).is_err());
         assert_eq!(fs::read_dir(&kept).unwrap().count(), 2, "nothing is left of one that cannot be kept");
         Command::new(&parsed(&[])).unwrap().keep(&recording).unwrap();
         fs::write(folder.path().join("file"), "").unwrap();
