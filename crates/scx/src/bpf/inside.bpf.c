@@ -7,8 +7,8 @@
  * is to leave its core for another one (`goes`) is stopped, and queued there when it has.
  *
  * Here is what the kernel calls, in the order of a thread's life. What is known of threads and cores is in inside/slots.h and
- * inside/use.h, how decisions are carried out in inside/orders.h, what is done without a call of the kernel in inside/waits.h and
- * inside/beat.h, what is told when it fails in inside/dump.h, and the decisions themselves are in policy/hooks.h. */
+ * inside/use.h, how decisions are carried out in inside/orders.h and inside/exchange.h, what is done without a call of the kernel in
+ * inside/waits.h and inside/beat.h, what is told when it fails in inside/dump.h, and the decisions themselves are in policy/hooks.h. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -27,6 +27,7 @@
 #include "inside/slots.h"
 #include "inside/governed.h"
 #include "inside/crowd.h"
+#include "inside/exchange.h"
 #include "inside/orders.h"
 #include "inside/threads.h"
 #include "inside/waits.h"

@@ -247,6 +247,18 @@ impl Library {
         unsafe { self.call::<extern "C" fn(u32) -> u32>("twin_comes_next")(core) }
     }
 
+    pub fn exchange(&self, slot: u32, core: u32, here: u32) {
+        // SAFETY: as above.
+        unsafe { self.call::<extern "C" fn(u32, u32, u32)>("twin_exchange")(slot, core, here) }
+    }
+
+    /// If a core's thread was told to give way: for which core, and for which thread.
+    pub fn stopped(&self, core: u32) -> Option<(u32, u32)> {
+        // SAFETY: as above.
+        let stopped = unsafe { self.call::<extern "C" fn(u32) -> u64>("twin_stopped")(core) };
+        (stopped != 0).then(|| (stopped as u32, (stopped >> 32) as u32 - 1))
+    }
+
     pub fn take_overdue(&self, core: u32) -> u32 {
         // SAFETY: as above.
         unsafe { self.call::<extern "C" fn(u32) -> u32>("twin_take_overdue")(core) }

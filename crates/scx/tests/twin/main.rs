@@ -6,6 +6,7 @@
 
 mod bias;
 mod blame;
+mod exchange;
 mod library;
 mod state;
 mod twin;

@@ -13,7 +13,7 @@ typedef _Bool bool;
 
 #include "hooks.h"
 
-/* What waits.h and blame.h have from the headers that only a kernel can have. */
+/* What exchange.h, waits.h and blame.h have from the headers that only a kernel can have. */
 #define BEAT 4000000
 #define bpf_for(i, from, to) FOR(i, from, to)
 #define p_slot slot
@@ -21,10 +21,10 @@ static struct {
 	__u64 longest_wait;
 	__u64 longest_idle;
 	__u64 longest_misplaced;
+	__u64 exchanges;
 } figures;
 static __u32 cores_away;
 static bool late[CORES];
-static __u32 next[CORES];
 static __u64 idle_since[CORES];
 static bool bound_elsewhere[THREADS];
 
@@ -54,6 +54,17 @@ static __u32 first_behind(__u32 core)
 
 static void close_up(__u32 core)
 {
+}
+
+#include "../inside/exchange.h"
+
+/* By core: for which one the thread there is to give way, and plus 1 for which thread, in the upper half; 0 if it is not to. */
+static __u64 stopped[CORES];
+
+static int stop(__u32 core, __u32 to, __u32 swaps)
+{
+	stopped[core] = (swaps + 1ULL) << 32 | to;
+	return 0;
 }
 
 #include "../inside/patience.h"
@@ -146,6 +157,7 @@ void twin_begin(void)
 	move_takes = 0;
 	__builtin_memset(late, 0, sizeof(late));
 	__builtin_memset(next, 0, sizeof(next));
+	__builtin_memset(stopped, 0, sizeof(stopped));
 	__builtin_memset(searched, 0, sizeof(searched));
 	__builtin_memset(bound_elsewhere, 0, sizeof(bound_elsewhere));
 	__builtin_memset(owns, 0, sizeof(owns));
@@ -228,6 +240,16 @@ int twin_waits_too_long(__u32 core)
 __u32 twin_comes_next(__u32 core)
 {
 	return next[core];
+}
+
+void twin_exchange(__u32 slot, __u32 core, __u32 here)
+{
+	exchange(slot, core, here);
+}
+
+__u64 twin_stopped(__u32 core)
+{
+	return stopped[core];
 }
 
 __u32 twin_take_overdue(__u32 core)
