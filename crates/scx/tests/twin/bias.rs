@@ -54,6 +54,10 @@ fn threads_on_the_wrong_kinds_of_cores_change_places_whether_they_run_or_wait() 
         // The most biased ones.
         ([2.0, 3.0, 0.5, 0.25], Some((2, 4))),
         ([3.0, 2.0, 0.25, 0.5], Some((1, 3))),
+        // However little a thread is biased, and not without a bias.
+        ([1.000_001, 0.5, 0.5, 0.5], Some((1, 3))),
+        ([0.5, 1.000_001, 0.5, 0.5], Some((2, 3))),
+        ([1.0, 1.0, 0.5, 0.5], None),
         // All on one side.
         ([0.5, 0.5, 0.5, 0.5], None),
         ([2.0, 2.0, 2.0, 2.0], None),

@@ -195,6 +195,28 @@ DECISION __u32 bias_misplaced(__u32 core, __u32 to)
 	return best;
 }
 
+/* Whether a thread has a bias towards slower cores: bias_of is above 0 for each of them. */
+static __always_inline bool prefers_slower(__u32 slot)
+{
+	return thread_at(slot)->dominance > DOMINANT + 1;
+}
+
+/* Whether a thread that runs on a core or waits for it has one. */
+DECISION int bias_has_misplaced(__u32 core)
+{
+	__u32 slot, current = core_at(core)->current;
+
+	if (current && prefers_slower(current))
+		return true;
+	if (!core_at(core)->queued)
+		return false;
+	FOR_WAITING(slot, core) {
+		if (prefers_slower(slot))
+			return true;
+	}
+	return false;
+}
+
 /* Two threads on the wrong kinds of cores: one of this core with a bias towards smaller ones, and the one with the highest bias towards this
  * core. Only big cores begin this (5.2), and find all pairs. */
 DECISION __u64 bias_opposites(__u32 core, __u32 domain)
@@ -203,6 +225,9 @@ DECISION __u64 bias_opposites(__u32 core, __u32 domain)
 	__u32 other, here, there;
 	__s64 own, most = ANY(0LL);
 
+	/* One search of the queue, not one for each slower core, where none is to go there. */
+	if (place_of(core)->type == machine.types - 1 || !bias_has_misplaced(core))
+		return 0;
 	FOR(other, 0, machine.cores) {
 		if (!within(domain, core, other) || !faster(core, other))
 			continue;
