@@ -246,7 +246,8 @@ fn a_terminal_shows_figures_while_it_goes_on() {
     }
 }
 
-/// The machine stays scheduled when another policy takes over, and no thread stays pinned when the host is killed.
+/// The machine stays scheduled when another policy takes over, and no thread stays pinned when the host is killed. A thread that calls exec has its
+/// process's number, wherever the policy decides, and no number stays that no thread has any more.
 #[test(vm)]
 fn one_that_watches_changes_policies_and_pins_threads() {
     let folder = tempfile::tempdir().unwrap();
@@ -262,6 +263,7 @@ fn one_that_watches_changes_policies_and_pins_threads() {
         let hogs = || threads.iter().filter(|thread| thread["name"] == "programs");
         assert!(hogs().any(|thread| thread["run"].as_f64().unwrap() > 0.0), "it never sleeps: {document}");
         assert!(hogs().any(|thread| thread["pinned"] == serde_json::json!([3])), "{document}");
+        assert_eq!(lines.next(), Some(format!("{when}: its threads are told").as_str()), "{output}\n{errors}");
     }
     assert!(lines.next().is_some_and(|line| line.contains("policy oracle must know")), "{output}\n{errors}");
     // The shell's own number for a process that was killed.

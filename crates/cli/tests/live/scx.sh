@@ -165,14 +165,30 @@ watched)
 	"$programs" hog 1 & hog=$!
 	top="$evenkeel top"
 	document() { $top --format json | sed "s/^/$1 /"; }
+	# Whether the threads that it has of a process are those that there are.
+	are_told() {
+		there=$(ls /proc/$1/task | sort)
+		told=$($top --format json | grep -o "[0-9]*,\"process\":$1," | cut -d, -f1 | sort)
+		[ "$told" = "$there" ]
+	}
+	# A thread that is not the first of its process becomes another program, which computes on.
+	become() {
+		"$programs" exec 2 1000000000 & other=$!
+		eventually grep -qx exe /proc/$other/comm
+		eventually are_told $other; echo "$1: its threads are told"
+		echo "of $other there are" $there "and were told" $told >&2
+		kill $other
+	}
 	begin --policy pfs -- sh -c "$command"; begun
 	$top --pin $hog=3 || echo "not pinned: $?"
 	eventually bound $hog 3
 	document pfs
+	become pfs
 	# What no part of the kernel decides: each takeover takes an emulated kernel seconds.
 	$top --policy cluster-switch || echo "not changed: $?"
 	in_state enabled || echo "not scheduled any more"
 	document changed
+	become changed
 	$top --policy oracle 2>&1; echo "oracle: $?"
 	kill -9 $pid; eventually bound $hog 0-3; on; ended killed
 	kill $hog
