@@ -16,6 +16,7 @@ mod rt_app;
 mod run;
 mod run_report;
 mod scx;
+mod scx_beside;
 mod scx_conformance;
 mod shells;
 mod signals;

@@ -298,6 +298,70 @@ static void *yields(void *number)
 	return number;
 }
 
+/* Two threads keep the big cores, 0 and 1, which both leave to themselves for a while now and then. A third one never sleeps: how often is
+ * it on a big core within 20 ms of that? Prints it, of how many times that it was not on one before. */
+static volatile long left_alone;
+
+static void use_only(int first, int last)
+{
+	cpu_set_t these;
+
+	CPU_ZERO(&these);
+	for (int cpu = first; cpu <= last; cpu++)
+		CPU_SET(cpu, &these);
+	if (sched_setaffinity(0, sizeof these, &these))
+		abort();
+}
+
+static void *keeps(void *number)
+{
+	use_only((long)number, (long)number);
+	for (;;) {
+		compute(1);
+		if (left_alone)
+			usleep(100000);
+	}
+	return number;
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+static void *hot(void *number)
+{
+	long soon = 0, all = 0;
+	pthread_t others[2];
+	double begun;
+
+	for (long core = 0; core < 2; core++)
+		if (pthread_create(&others[core], 0, keeps, (void *)core))
+			abort();
+	for (long turn = 0; turn < work; turn++) {
+		use_only(2, 3);
+		for (begun = now(); now() < begun + 0.15;)
+			compute(1);
+		use_only(0, 3);
+		for (begun = now(); now() < begun + 0.05;)
+			compute(1);
+		if (sched_getcpu() < 2)
+			continue;
+		all++;
+		left_alone = 1;
+		for (begun = now(); sched_getcpu() >= 2 && now() < begun + 0.02;)
+			compute(1);
+		soon += sched_getcpu() < 2;
+		left_alone = 0;
+	}
+	printf("%ld of %ld\n", soon, all);
+	exit(0);
+	return number;
+}
+
 /* How late this machine is: real-time threads, each on a core of its own, sleep for 10 ms at a time. By thread, in ns. For the host: in a
  * guest they would do what a policy has failed to do. */
 static volatile long late_by[64];
@@ -371,7 +435,7 @@ static const struct {
 	{ "cpu", cpu },	    { "lock", locks },	 { "barrier", barriers }, { "pipe", stage }, { "fork", forks },
 	{ "storm", storm }, { "nap", naps }, { "hog", hog },	  { "wander", wanders }, { "oust", oust },
 	{ "fault", faults }, { "exec", becomes }, { "uneven", uneven }, { "yield", yields },
-	{ "late", late },  { "manager", manages },
+	{ "late", late },  { "manager", manages }, { "hot", hot },
 };
 
 int main(int count, char **words)

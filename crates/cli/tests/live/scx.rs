@@ -17,7 +17,7 @@ fn guest(folder: &Path, what: &str, words: &[&str]) -> (String, String, f64) {
 }
 
 /// The same when few of its cores are busy at a time. They share one of the host's, and none is held back: it is several times faster.
-fn quiet_guest(folder: &Path, what: &str, words: &[&str]) -> (String, String) {
+pub(super) fn quiet_guest(folder: &Path, what: &str, words: &[&str]) -> (String, String) {
     let (output, errors, _) = guest_of(&["--symmetric"], folder, what, words);
     (output, errors)
 }
@@ -288,6 +288,8 @@ fn pages_show_which_thread_ran_on_which_core() {
         assert_eq!(first["program"], "programs", "{page}: {}", run["threads"]);
         assert!(first["name"].as_str().unwrap().starts_with("programs "), "{page}: {first}");
         assert!(run["spans"]["count"].as_u64().unwrap() > 1, "{page}");
+        // Threads wait for the one that has the lock, wherever is decided.
+        assert!(text.contains("data-waiter="), "{page} has no waits");
         // The second policy decided in the process.
         let counts = ["left out", "taken by cores themselves"].map(|count| text.contains(count));
         assert_eq!(counts, [true, page == "page.html"], "{page}");
@@ -396,7 +398,7 @@ pub(super) fn policies_and_paths(but: &[&str]) -> Vec<String> {
 
 /// What `under` of scx.sh printed for each policy: its command has ended well, and the machine is given back. In the account is also how late
 /// this machine was (`late_s`), so that a bound that is missed says whether that was why.
-fn accounts((output, errors, late): &(String, String, f64), policies: &[&str]) -> Vec<Value> {
+pub(super) fn accounts((output, errors, late): &(String, String, f64), policies: &[&str]) -> Vec<Value> {
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines.len(), 2 * policies.len(), "{output}\n{errors}");
     let account = |(told, policy): (&[&str], &&str)| {

@@ -195,9 +195,10 @@ watched)
 	complaints
 	;;
 
-# Pages: one of two policies, one of a machine that the kernel takes back.
+# Pages: one of two policies, one of a machine that the kernel takes back. One program never sleeps, and threads of another wait for each other.
 page)
 	"$programs" hog 1 & hog=$!
+	"$programs" lock 4 100000000 & locks=$!
 	begin --policy pfs --html page.html -- sh -c "$command"; begun
 	sleep 0.5
 	"$evenkeel" top --policy cluster-switch || echo "not changed: $?"
@@ -207,6 +208,71 @@ page)
 	sleep 0.5
 	kill -STOP $pid; eventually in_state disabled
 	kill -CONT $pid; on; ended cut
+	kill $hog $locks
+	;;
+
+# The process that decides is stopped four times, for less long than until the machine is given back. Programs must get on meanwhile. Nothing
+# here begins a process then, which would wait for it, too.
+late)
+	hogs=
+	for _ in 1 2 3 4 5 6; do "$programs" hog 1 & hogs="$hogs $!"; done
+	# How long each has computed, in ticks.
+	each() {
+		ticks=
+		for hog in $hogs; do
+			read -r stat <"/proc/$hog/stat"
+			set -- $stat
+			ticks="$ticks $((${14} + ${15}))"
+		done
+		echo $ticks
+	}
+	hundredths() { IFS='. ' read -r whole part _ </proc/uptime; at=$((whole * 100 + 1$part - 100)); }
+	$scx --policy pfs --path daemon --format json 2>/tmp/errors & pid=$!
+	eventually in_state enabled
+	for _ in 1 2 3 4; do
+		each
+		kill -STOP $pid
+		hundredths; end=$((at + 50))
+		while [ $at -lt $end ]; do hundredths; done
+		kill -CONT $pid
+		each
+		sleep 0.5
+	done
+	kill -INT $pid; wait $pid; echo "late: $? $(state)"
+	document /tmp/errors
+	grep -v '^[{} ]' /tmp/errors >&2
+	kill $hogs
+	;;
+
+# What the kernel itself has to do on each core, beside threads that never sleep and come first.
+kernel-threads)
+	for policy; do under "$policy" -- sh "$0" refresh "$evenkeel" "$programs"; done
+	;;
+
+refresh)
+	"$programs" hog 8 & hogs=$!
+	# It ends when a thread of the kernel has run on every core.
+	for _ in 1 2 3; do cat /proc/sys/vm/stat_refresh || exit 1; done
+	kill $hogs
+	;;
+
+# A thread that never sleeps is on a little core while big ones are in use, and then one of those is not.
+hot)
+	for policy; do under "$policy" -- "$programs" hot 1 41; done
+	;;
+
+# The live view in a terminal of its own, beside one that schedules.
+top)
+	"$programs" hog 1 & hog=$!
+	mkfifo /tmp/keys
+	begin --policy colab -- sh -c "$command"; begun
+	script -qfec "stty rows 30 columns 100; exec $evenkeel top --every 200ms" shown </tmp/keys >/dev/null & terminal=$!
+	exec 3>/tmp/keys
+	eventually grep -q "programs" shown
+	printf q >&3
+	wait $terminal; echo "top: $?"
+	exec 3>&-
+	on; ended scheduled
 	kill $hog
 	;;
 
