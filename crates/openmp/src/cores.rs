@@ -31,10 +31,11 @@ thread_local! {
     static BOUND: Cell<Option<u16>> = const { Cell::new(None) };
 }
 
-/// By which OpenMP's library is told to bind threads, unless they are `false`.
+/// By which OpenMP's library is told to bind threads, if they are neither empty nor `false`.
 const BINDING: [&str; 5] = ["OMP_PROC_BIND", "OMP_PLACES", KMP_AFFINITY, "GOMP_CPU_AFFINITY", "KMP_HW_SUBSET"];
-/// libomp's own: words with commas between them, of which one says how threads are bound.
+/// libomp's own: words with commas between them, of which only these have threads bound.
 const KMP_AFFINITY: &str = "KMP_AFFINITY";
+const KMP_BINDING: [&str; 6] = ["balanced", "compact", "explicit", "logical", "physical", "scatter"];
 
 /// Looks at the machine, when the OpenMP library of this process starts. `None` if there is only one core, nothing is known, or all are as fast:
 /// equal parts are right there, and threads that are bound could not make way for other work.
@@ -81,9 +82,11 @@ pub fn binds() -> bool {
 /// Whether a variable has this value where threads are to be bound.
 fn has_bound(name: &str, value: &OsStr) -> bool {
     let value = value.to_string_lossy();
-    let has = |word: &str| value.split(',').any(|own| own.trim().eq_ignore_ascii_case(word));
-    let is_none = name == KMP_AFFINITY && (has("none") || has("disabled"));
-    !value.is_empty() && !value.eq_ignore_ascii_case("false") && !is_none
+    if name == KMP_AFFINITY {
+        let mut words = value.split(',').map(|word| word.trim().to_ascii_lowercase());
+        return words.any(|word| KMP_BINDING.contains(&word.as_str()));
+    }
+    !value.is_empty() && !value.eq_ignore_ascii_case("false")
 }
 
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -252,7 +255,8 @@ mod tests {
         for (name, value) in [("OMP_PROC_BIND", "FALSE"), ("OMP_PLACES", ""), ("KMP_AFFINITY", "verbose, None")] {
             assert!(!bound(name, value), "{name}={value}");
         }
-        assert!(!bound("KMP_AFFINITY", "disabled") && bound("KMP_AFFINITY", "granularity=fine,compact,1,0"));
+        assert!(["disabled", "verbose", "granularity=fine,warnings"].iter().all(|value| !bound("KMP_AFFINITY", value)));
+        assert!(bound("KMP_AFFINITY", "granularity=fine,compact,1,0"));
         assert!(bound("OMP_PROC_BIND", "close") && bound("OMP_PLACES", "cores"));
     }
 

@@ -95,7 +95,7 @@ impl Taking {
 /// have for it.
 pub(crate) fn begin<T: Variable>(library: usize, schedule: i32, whole: Bounds<T>, step: i128) -> bool {
     let is_user_s = schedule & !MODIFIERS == RUNTIME;
-    // Of most loops nothing has to be asked of libomp.
+    // For most loops no call of libomp is needed.
     if !is_user_s && TAKING.get().is_none() {
         return false;
     }

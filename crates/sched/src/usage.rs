@@ -27,7 +27,7 @@ pub(crate) struct Usages {
     /// Up to when the decay is accounted for, and when the next thread's turn is.
     synced: Ns,
     next: Ns,
-    /// Cores that are used to more than so many per cent of their capacity, as was asked last.
+    /// Cores that are used to more than so many per cent of their capacity, for the limit of the last call.
     crowded: CoreSet,
     limit: u32,
     /// Cores that run a thread which they are too small for.

@@ -204,7 +204,7 @@ page)
 	"$evenkeel" top --policy cluster-switch || echo "not changed: $?"
 	sleep 0.5
 	on; ended page
-	begin --policy pfs --html cut.html -- sh -c "$command"; begun
+	begin --policy pfs --path daemon --html cut.html -- sh -c "$command"; begun
 	sleep 0.5
 	kill -STOP $pid; eventually in_state disabled
 	kill -CONT $pid; on; ended cut
@@ -213,7 +213,7 @@ page)
 
 # The process that decides is stopped four times, for less long than until the machine is given back. Programs must get on meanwhile. Nothing
 # here begins a process then, which would wait for it, too.
-late)
+stopped)
 	hogs=
 	for _ in 1 2 3 4 5 6; do "$programs" hog 1 & hogs="$hogs $!"; done
 	# How long each has computed, in ticks.
@@ -230,15 +230,15 @@ late)
 	$scx --policy pfs --path daemon --format json 2>/tmp/errors & pid=$!
 	eventually in_state enabled
 	for _ in 1 2 3 4; do
-		each
 		kill -STOP $pid
-		hundredths; end=$((at + 50))
-		while [ $at -lt $end ]; do hundredths; done
-		kill -CONT $pid
 		each
+		hundredths; end=$((at + 60))
+		while [ $at -lt $end ]; do hundredths; done
+		each
+		kill -CONT $pid
 		sleep 0.5
 	done
-	kill -INT $pid; wait $pid; echo "late: $? $(state)"
+	kill -INT $pid; wait $pid; echo "stopped: $? $(state)"
 	document /tmp/errors
 	grep -v '^[{} ]' /tmp/errors >&2
 	kill $hogs
@@ -251,9 +251,9 @@ kernel-threads)
 
 refresh)
 	"$programs" hog 8 & hogs=$!
+	trap 'kill $hogs' EXIT
 	# It ends when a thread of the kernel has run on every core.
 	for _ in 1 2 3; do cat /proc/sys/vm/stat_refresh || exit 1; done
-	kill $hogs
 	;;
 
 # A thread that never sleeps is on a little core while big ones are in use, and then one of those is not.

@@ -118,9 +118,15 @@ impl Timeline {
     pub fn sample(&mut self, now: Ns, living: &[Sample], gone: &[Sample]) {
         let now = now.since(self.began);
         let mut guesses: BTreeMap<u16, Vec<Guess>> = BTreeMap::new();
-        for sample in gone.iter().chain(living) {
-            self.guess(now, sample, |cpu, guess| guesses.entry(cpu).or_default().push(guess));
+        let mut guess = |timeline: &Self, sample| {
+            timeline.guess(now, sample, |cpu, guess| guesses.entry(cpu).or_default().push(guess));
+        };
+        gone.iter().for_each(|sample| guess(self, sample));
+        // A living thread may have the number of one that is gone, and counts from zero then.
+        for sample in gone {
+            self.last.remove(&sample.tid);
         }
+        living.iter().for_each(|sample| guess(self, sample));
         for (cpu, guesses) in guesses {
             self.lay_out(cpu, guesses, now);
         }

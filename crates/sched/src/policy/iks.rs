@@ -53,7 +53,7 @@ impl Policy for Iks {
     }
 
     fn period(&self) -> Option<Ns> {
-        Some(self.thresholds.sample)
+        Some(self.thresholds.period)
     }
 
     fn admit(&mut self, s: &State, _thread: ThreadId) -> CoreSet {

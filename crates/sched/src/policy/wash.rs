@@ -435,7 +435,7 @@ impl Wash {
         self.ranked.clear();
         for thread in self.members.applications(s) {
             let behind = wanted(s, thread) - achieved(thread) * wanted_by_all / all;
-            if behind > too_far {
+            if behind > too_far + ROUNDING * wanted_by_all {
                 self.ranked.push((behind, thread));
             }
         }
@@ -462,7 +462,7 @@ fn wanted(s: &State, thread: ThreadId) -> f64 {
 /// Whether no value is further from their mean than this share of it.
 fn near_mean(mut values: impl Iterator<Item = f64> + Clone, share: f64) -> bool {
     let mean = values.clone().sum::<f64>() / values.clone().count().max(1) as f64;
-    values.all(|value| (value - mean).abs() <= share * mean)
+    values.all(|value| (value - mean).abs() <= (share + ROUNDING) * mean)
 }
 
 /// Time contended over time executing.

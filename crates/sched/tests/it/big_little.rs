@@ -85,7 +85,7 @@ fn when_cluster_switching_and_the_in_kernel_switch_change_sides_can_be_set() {
         for (knobs, sample, down_after) in [
             ("", 20, Some(80)),
             (":hold=30ms", 20, Some(40)),
-            (":hold=30ms:sample=10ms", 10, Some(30)),
+            (":hold=30ms:period=10ms", 10, Some(30)),
             (":up=1", 20, None),
         ] {
             let mut sched = scheduler(&format!("{policy}{knobs}"), common::machine(2, 2));

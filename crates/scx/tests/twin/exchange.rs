@@ -1,4 +1,4 @@
-//! How two threads exchange their cores (`bpf/inside/exchange.h`), whether they run or wait: who comes next where, and who is stopped for that.
+//! How two threads exchange their cores (`bpf/inside/exchange.h`), whether they run or wait: which thread comes next where, and which one is stopped for that.
 
 use crate::library::Library;
 use crate::state::{RUNNING, WAITING, write_two_and_two};
@@ -19,7 +19,7 @@ fn two(library: &Library, runs: [bool; 2]) {
     }
 }
 
-/// Of the big core and the little one, who comes next there, and what its thread was told when it was stopped.
+/// Of the big core and the little one, which thread comes next there, and what its thread was told when it was stopped.
 fn told(library: &Library) -> [(u32, Option<(u32, u32)>); 2] {
     [BIG, LITTLE].map(|core| (library.comes_next(core), library.stopped(core)))
 }

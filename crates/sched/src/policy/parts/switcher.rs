@@ -22,11 +22,11 @@ pub(crate) const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "hold",
-        summary: "for how long, before the little side takes over (min_sample_time of Android's interactive governor)",
+        summary: "for how long a big core must be used no more than `down` before the little side takes over (min_sample_time of Android's interactive governor)",
         value: Value::Time(Ns::from_ms(80)),
     },
     Knob {
-        name: "sample",
+        name: "period",
         summary: "how often it is checked how much the active side is used (timer_rate of that governor)",
         value: Value::Time(Ns::from_ms(20)),
     },
@@ -40,13 +40,13 @@ pub(crate) struct Thresholds {
     /// For how long the big side must be too fast before it is left.
     hold: Ns,
     /// How often the driver samples.
-    pub(crate) sample: Ns,
+    pub(crate) period: Ns,
 }
 
 impl Thresholds {
     pub(crate) fn new(setup: &Setup) -> Self {
         let (up, down) = (setup.number("up"), setup.number("down"));
-        Self { up, down, hold: setup.time("hold"), sample: setup.time("sample") }
+        Self { up, down, hold: setup.time("hold"), period: setup.time("period") }
     }
 }
 

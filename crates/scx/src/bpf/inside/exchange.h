@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Two threads exchange their cores, and who comes next on one for that. */
+/* Two threads exchange their cores, and which thread comes next on one for that. */
 #pragma once
 
 /* The thread that runs on a core is to give way: orders.h. */
@@ -38,7 +38,7 @@ DECISION int cross(__u32 slot, __u32 core, __u32 here, __u32 other)
 	return 0;
 }
 
-/* Two threads exchange their cores. The faster core goes on until the other thread has come: who waits is the slower one. */
+/* Two threads exchange their cores. The faster core runs its thread until the other one has come; the slower core waits. */
 DECISION int exchange(__u32 slot, __u32 core, __u32 here)
 {
 	__u32 other = thread_at(slot)->core;

@@ -201,8 +201,8 @@ static __always_inline bool prefers_slower(__u32 slot)
 	return thread_at(slot)->dominance > DOMINANT + 1;
 }
 
-/* Whether a thread that runs on a core or waits for it has one. */
-DECISION int bias_has_misplaced(__u32 core)
+/* Whether a thread of this core has a bias towards slower cores, wherever it may run. */
+DECISION int bias_may_give(__u32 core)
 {
 	__u32 slot, current = core_at(core)->current;
 
@@ -226,7 +226,7 @@ DECISION __u64 bias_opposites(__u32 core, __u32 domain)
 	__s64 own, most = ANY(0LL);
 
 	/* One search of the queue, not one for each slower core, where none is to go there. */
-	if (place_of(core)->type == machine.types - 1 || !bias_has_misplaced(core))
+	if (place_of(core)->type == machine.types - 1 || !bias_may_give(core))
 		return 0;
 	FOR(other, 0, machine.cores) {
 		if (!within(domain, core, other) || !faster(core, other))
