@@ -148,7 +148,11 @@ fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
     let report = reproductions::of("colab");
     fields(report, &["experiment", "events", "seconds", "summary", "rows", "effects", "separation", "power"]);
     for effect in report["effects"].as_array().unwrap() {
-        fields(effect, &["set", "workload", "machine", "policy", "against", "metric", "effect"]);
+        fields(effect, &["set", "workload", "machine", "policy", "against", "metric", "effect", "low", "high"]);
+        let [low, middle, high] = ["low", "effect", "high"].map(|field| effect[field].as_f64());
+        // Four logarithms are at most 1.5 deviations from their mean, and the interval has 1.59.
+        let within = |(low, high): (f64, f64)| (low - 1e-9..high + 1e-9).contains(&middle.unwrap());
+        assert_eq!(low.zip(high).map(within), (effect["set"] == "mixes beside others").then_some(true), "{effect}");
     }
     assert!(report["events"].as_u64().unwrap() > 624, "312 experiments in two core orders");
     let rows = report["rows"].as_array().unwrap();

@@ -58,7 +58,7 @@ fn simulated(published: &Published, all: &[Ran]) -> Option<f64> {
     for (member, machine, program) in cells {
         let Selector { cluster, groups: of, .. } = &published.select;
         let part = Part { program, cluster: cluster.as_deref(), groups: of.as_deref() };
-        let arm = Arm { ran, workload: &member.name, machine, policy, part };
+        let arm = Arm { ran, workload: &member.name, machine, policy, part, seed: None };
         let baseline = match &published.baseline {
             Some(baseline) => in_unit(arm.baseline(baseline, all)?, published, all)?,
             None => 1.0,

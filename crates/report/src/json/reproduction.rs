@@ -54,6 +54,10 @@ pub struct Effect<'a> {
     pub metric: &'static str,
     /// A signed fraction: -0.11 is -11 %; `null` if there is nothing to compare.
     pub effect: Option<f64>,
+    /// The lower end of its 95 % interval from seed to seed; `null` with one seed.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
 }
 
 /// A policy, or another form of the programs, against a policy, on the same machines with the same seeds.
@@ -177,14 +181,19 @@ fn effects(ran: &paper::Ran) -> Vec<Effect<'_>> {
     let mut effects = Vec::new();
     for workload in &ran.set.workloads {
         for machine in &ran.set.machines {
-            effects.extend(others.iter().map(|policy| Effect {
-                set: &ran.set.name,
-                workload: &workload.name,
-                machine,
-                policy,
-                against,
-                metric: metric.title(),
-                effect: ran.effect(&workload.name, machine, metric, policy, against),
+            effects.extend(others.iter().map(|policy| {
+                let interval = ran.interval(&[workload.name.as_str()], machine, metric, policy, against);
+                Effect {
+                    set: &ran.set.name,
+                    workload: &workload.name,
+                    machine,
+                    policy,
+                    against,
+                    metric: metric.title(),
+                    effect: ran.effect(&workload.name, machine, metric, policy, against),
+                    low: interval.map(|(low, _)| low),
+                    high: interval.map(|(_, high)| high),
+                }
             }));
         }
     }

@@ -11,6 +11,6 @@ mod sweep;
 pub use comparison::comparison;
 pub use lists::{machines, policies, workloads};
 pub use predictor::predictor;
-pub use reproduction::{counted, order, published_value, remark, reproductions, scores};
+pub use reproduction::{counted, no_intervals, order, published_value, remark, reproductions, scores};
 pub use run::{conditions, facts, run};
 pub use sweep::sweep;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::Cell;
 use evenkeel_experiment::paper::{
-    Metric, Null, Published, Ran, Ranking, Reproduction, Row, RowKind, Score, Separated, Summary, Verdict,
+    Carrier, Metric, Null, Published, Ran, Ranking, Reproduction, Row, RowKind, Score, Separated, Summary, Verdict,
 };
 
 use super::breakdown;
@@ -97,6 +97,14 @@ fn overview(ran: &Ran) -> String {
         grid.add_row(row);
     }
     format!("{}{}", table::heading(&title), table::text(&grid))
+}
+
+/// Why a set has no intervals, if it has none.
+pub fn no_intervals(ran: &Ran) -> Option<&'static str> {
+    match ran.set.carrier {
+        Carrier::Equations => Some("Nothing is drawn from a seed: there are no intervals."),
+        _ => (ran.seeds().len() < 2).then_some("One seed: there are no intervals."),
+    }
 }
 
 /// A policy against the others of a set.
