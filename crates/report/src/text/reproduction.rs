@@ -68,7 +68,8 @@ fn together(all: &[Reproduction]) -> String {
     format!("{}{}", table::heading("All experiments"), table::text(&grid))
 }
 
-/// The effect of every policy on every workload and machine.
+/// The effect of every policy on every workload and machine. With their intervals as many columns would be too wide: brackets say which
+/// of them are on both sides of zero.
 fn overview(ran: &Ran) -> String {
     let Some((baseline, others)) = ran.policies.split_first().filter(|(_, others)| !others.is_empty()) else {
         return String::new();
@@ -89,14 +90,24 @@ fn overview(ran: &Ran) -> String {
                 |policy: &String| ran.effect(&member.name, machine, metric, policy, baseline).unwrap_or(f64::NAN);
             let effects: Vec<f64> = others.iter().map(effect).collect();
             let best = effects.iter().copied().fold(0.0, if metric.more_is_better() { f64::max } else { f64::min });
-            row.extend(effects.iter().map(|&effect| {
+            row.extend(others.iter().zip(&effects).map(|(policy, &effect)| {
                 let shown = table::percent(effect);
+                let interval = ran.interval(&[member.name.as_str()], machine, metric, policy, baseline);
+                let told = interval.is_none_or(|(low, high)| low > 0.0 || high < 0.0);
+                let shown = if told { shown } else { format!("({shown})") };
                 if effect == best { table::bold(shown) } else { Cell::new(shown) }
             }));
         }
         grid.add_row(row);
     }
-    format!("{}{}", table::heading(&title), table::text(&grid))
+    let intervals = no_intervals(ran).map_or_else(
+        || {
+            let seeds = ran.seeds().len();
+            format!("In brackets: not told from 0 by the 95 % interval from {seeds} seeds, which --format json has.")
+        },
+        str::to_owned,
+    );
+    format!("{}{}{intervals}\n", table::heading(&title), table::text(&grid))
 }
 
 /// Why a set has no intervals, if it has none.
