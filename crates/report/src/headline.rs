@@ -1,5 +1,6 @@
 //! What a comparison amounts to, in sentences that the runs bear out.
 
+use evenkeel_experiment::paper::{Reproduction, Separated};
 use evenkeel_experiment::{Cell, Comparison, catalog};
 use evenkeel_model::Difference;
 use evenkeel_sweep::{PolicySummary, Summary};
@@ -11,6 +12,10 @@ const TRIFLE: f64 = 0.0005;
 
 /// The mean of equal numbers differs from them by less.
 const EQUAL: f64 = 1e-12;
+
+/// What less and more of a turnaround are called, and of any metric.
+const TURNAROUND: [&str; 2] = ["sooner", "later"];
+const ANY: [&str; 2] = ["lower", "higher"];
 
 /// A policy against the baseline by turnaround.
 struct Found<'a> {
@@ -41,6 +46,36 @@ pub fn of_sweep(summary: &Summary) -> String {
     });
     let all = summary.policies.len();
     say(&summary.baseline, all, summary.cells, &others.collect::<Vec<_>>(), summary.drawn)
+}
+
+/// What the policy of a paper does against the first one of the set in which it is told apart from others; `None` where it is told
+/// apart from none, or not from that one.
+pub fn of_reproduction(reproduction: &Reproduction) -> Option<String> {
+    let separated = reproduction.separated.first()?;
+    let ran = reproduction.sets.iter().find(|ran| ran.set.name == separated.set)?;
+    say_separated(separated, ran.policies.first()?)
+}
+
+fn say_separated(separated: &Separated, baseline: &str) -> Option<String> {
+    let Separated { set, policy, metric, others } = separated;
+    let difference = others.iter().find(|gap| gap.policy == baseline)?.difference;
+    let (of, seeds) = (format!("{} of {policy}", metric.title()), difference.pairs());
+    let by = directed(difference.value, ANY);
+    let range = range("95 % interval", difference.interval, ANY);
+    Some(match difference.interval {
+        None => format!(
+            "With one seed {of} is {by} than that of {baseline} ({set}): more seeds tell whether that is chance"
+        ),
+        Some((low, high)) if low > -TRIFLE && high < TRIFLE => {
+            format!("{of} is just that of {baseline} ({set}, {seeds} seeds)")
+        }
+        Some(_) if difference.is_clear() => {
+            format!("{of} is {by} than that of {baseline} ({range}; {set}, {seeds} seeds)")
+        }
+        Some(_) => {
+            format!("{of} is not told from that of {baseline} by {seeds} seeds; it comes out {by} ({range}; {set})")
+        }
+    })
 }
 
 /// In how many cells a policy of a sweep is better, worse, and neither by 95 % intervals; nothing where there are no intervals.
@@ -139,20 +174,20 @@ fn say(baseline: &str, all: usize, cells: u64, others: &[Found<'_>], drawn: bool
     let winner = others.iter().copied().filter(|found| found.difference.value < -TRIFLE && clear(found)).min_by(sooner);
     if let Some(found) = winner {
         let (partly, than) = (partly(found, cells), than(found.difference.value));
-        let range = range("95 % interval", found.difference.interval);
+        let range = range("95 % interval", found.difference.interval, TURNAROUND);
         let alike = alike(found, &others);
         return format!("{} brings programs home {than} than {baseline}{partly} ({range}){alike}", found.policy);
     }
     let (than, partly) = (than(best.difference.value), partly(best, cells));
     if others.iter().all(|found| found.difference.value > TRIFLE && clear(found)) {
-        let range = range("95 % interval", best.difference.interval);
+        let range = range("95 % interval", best.difference.interval, TURNAROUND);
         return format!("{baseline} is ahead of all others; {nearest} is {than}{partly} ({range})");
     }
     let what = match others.len() {
         1 => "95 % interval".to_owned(),
         several => format!("95 % interval of the best of {several}"),
     };
-    let range = range(&what, best.difference.interval_among(others.len()));
+    let range = range(&what, best.difference.interval_among(others.len()), TURNAROUND);
     let seeds = best.seeds;
     format!(
         "No policy is told to be sooner than {baseline} by {seeds} seeds; {nearest} comes out {than}{partly} ({range})"
@@ -183,14 +218,19 @@ fn partly(found: &Found<'_>, cells: u64) -> String {
 
 /// `5.0 % sooner`.
 fn than(value: f64) -> String {
+    directed(value, TURNAROUND)
+}
+
+/// The same in the words for less and for more.
+fn directed(value: f64, [less, more]: [&str; 2]) -> String {
     let share = percent(value.abs());
-    format!("{} {}", share.trim_start_matches('+'), if value <= 0.0 { "sooner" } else { "later" })
+    format!("{} {}", share.trim_start_matches('+'), if value <= 0.0 { less } else { more })
 }
 
 /// An interval in words: `8.1 % to 0.5 % sooner`.
-fn range(what: &str, interval: Option<(f64, f64)>) -> String {
+fn range(what: &str, interval: Option<(f64, f64)>, words: [&str; 2]) -> String {
     let Some((low, high)) = interval else { return String::new() };
-    let (from, to) = (than(low), than(high));
+    let (from, to) = (directed(low, words), directed(high, words));
     let share = |text: &str| text.rsplit_once(' ').map(|(share, _)| share.to_owned()).unwrap_or_default();
     match () {
         // Of many seeds, or of some that happen to be alike, the mean is known well, however much they differ.
@@ -203,6 +243,7 @@ fn range(what: &str, interval: Option<(f64, f64)>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_experiment::paper::{Gap, Metric};
     use evenkeel_sweep::Effects;
 
     use super::*;
@@ -297,6 +338,35 @@ mod tests {
         );
         assert_eq!(say_by_order(&["declared"], &[gts]), None);
         assert_eq!(say_by_order(&["big-first", "little-first"], &[]), None, "a baseline alone");
+    }
+
+    #[test]
+    fn the_policy_of_a_paper_is_told_from_the_baseline_or_said_not_to_be() {
+        let said = |logs: &[f64]| {
+            let gap = |policy: &str, logs: &[f64]| Gap { policy: policy.into(), difference: difference(logs) };
+            let (set, policy) = ("mixes".into(), "colab:own".into());
+            let others = vec![gap("gts", &[0.5, 0.5]), gap("cfs", logs)];
+            say_separated(&Separated { set, policy, metric: Metric::HAntt, others }, "cfs").unwrap()
+        };
+        assert_eq!(
+            said(&[-0.10, -0.11, -0.10]),
+            "H_ANTT of colab:own is 9.8 % lower than that of cfs (95 % interval: 11.1 % to 8.5 % lower; mixes, 3 seeds)"
+        );
+        let more = said(&[0.10, 0.11, 0.10]);
+        assert!(more.starts_with("H_ANTT of colab:own is 10.9 % higher than that of cfs (95 % "), "{more}");
+        let chance = said(&[-0.2, 0.1, 0.0]);
+        assert!(
+            chance.starts_with("H_ANTT of colab:own is not told from that of cfs by 3 seeds; it comes out 3.3 % lower")
+                && chance.contains(" lower to ")
+                && chance.ends_with(" higher; mixes)"),
+            "{chance}"
+        );
+        assert_eq!(said(&[-0.0001, -0.0001]), "H_ANTT of colab:own is just that of cfs (mixes, 2 seeds)");
+        let one = said(&[-0.02]);
+        assert!(
+            one.starts_with("With one seed H_ANTT of colab:own is 2.0 % lower than that of cfs (mixes): "),
+            "{one}"
+        );
     }
 
     #[test]

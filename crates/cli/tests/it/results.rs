@@ -146,7 +146,15 @@ fn train_finds_thresholds_for_bias() {
 #[test]
 fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
     let report = reproductions::of("colab");
-    fields(report, &["experiment", "events", "seconds", "summary", "rows", "effects", "separation", "power"]);
+    fields(
+        report,
+        &["experiment", "headline", "events", "seconds", "summary", "rows", "effects", "separation", "power"],
+    );
+    let headline = report["headline"].as_str().unwrap();
+    assert!(
+        headline.starts_with("H_ANTT of colab:own is ") && headline.contains(" lower than that of cfs (95 %"),
+        "{headline}"
+    );
     for effect in report["effects"].as_array().unwrap() {
         fields(effect, &["set", "workload", "machine", "policy", "against", "metric", "effect", "low", "high"]);
         let [low, middle, high] = ["low", "effect", "high"].map(|field| effect[field].as_f64());
@@ -182,7 +190,18 @@ fn reproduce_aaws_prints_every_row_and_where_the_time_of_every_kernel_goes() {
     let report = reproductions::of("aaws");
     fields(
         report,
-        &["experiment", "events", "seconds", "summary", "rows", "effects", "separation", "power", "breakdown"],
+        &[
+            "experiment",
+            "headline",
+            "events",
+            "seconds",
+            "summary",
+            "rows",
+            "effects",
+            "separation",
+            "power",
+            "breakdown",
+        ],
     );
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), include_str!("../../../../experiments/aaws.toml").matches("[[row]]").count());

@@ -3,6 +3,8 @@
 use evenkeel_experiment::paper::{self, Breakdown, Summary};
 use serde::Serialize;
 
+use crate::headline;
+
 /// What `reproduce all` prints; `reproduce` of one paper prints that entry alone.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -17,6 +19,8 @@ pub struct Reproductions<'a> {
 pub struct Reproduction<'a> {
     /// The experiment's name.
     pub experiment: &'a str,
+    /// What separates its policy from the baseline, in a sentence; `null` if it is not told apart from that.
+    pub headline: Option<String>,
     /// Events that the simulator processed, reference runs included.
     pub events: u64,
     /// Wall-clock time that the runs took, in seconds.
@@ -151,6 +155,7 @@ impl<'a> Reproduction<'a> {
         let row = |(at, row): (usize, &'a paper::Row)| Row::of(row, constant.get(at), arithmetic.get(at));
         Self {
             experiment: &reproduction.experiment.name,
+            headline: headline::of_reproduction(reproduction),
             events: reproduction.events,
             seconds,
             summary: reproduction.summary(),

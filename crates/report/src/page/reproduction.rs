@@ -10,7 +10,7 @@ use super::bars::{Bar, Group, figure};
 use super::dumbbell::{self, Scale};
 use super::svg::slug;
 use super::{Made, colours_of, frame, policies};
-use crate::{number, text};
+use crate::{headline, number, text};
 
 /// The page: one experiment after the other.
 pub fn page(name: &str, all: &[Reproduction], command: &str) -> String {
@@ -23,6 +23,7 @@ fn one(reproduction: &Reproduction) -> Markup {
     let id = |what: &str| slug(&format!("{} {what}", experiment.name));
     html! {
         h1 { (experiment.title) }
+        @if let Some(headline) = headline::of_reproduction(reproduction) { p.lead { (headline) "." } }
         (summary(&reproduction.summary()))
         @if let Some(ranking) = reproduction.ranking() { p.soft { (text::order(&ranking)) } }
         @for separated in &reproduction.separated { (separation(separated)) }
@@ -243,7 +244,8 @@ fn heat(ran: &Ran) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_experiment::paper::{Measured, Null, Sample, Set};
+    use evenkeel_experiment::paper::{Gap, Measured, Null, Sample, Set};
+    use evenkeel_model::Difference;
 
     use super::*;
 
@@ -323,6 +325,27 @@ mod tests {
         assert!(four.contains("colab:own +80.5 % (95 %: +66.5 % to +95.3 %)"), "{four}");
         let model = of_set(&aaws, "model");
         assert!(model.contains("Nothing is drawn from a seed: there are no intervals."), "{model}");
+    }
+
+    #[test]
+    fn page_and_text_begin_with_what_separates_the_policy_from_the_baseline_of_its_set() {
+        let mut colab = made_up_of("colab");
+        let gap = |policy: &str, logs: [f64; 3]| Gap {
+            policy: policy.into(),
+            difference: Difference::of_logarithms(logs).unwrap(),
+        };
+        colab.separated = vec![Separated {
+            set: "mixes beside others".into(),
+            policy: "colab:own".into(),
+            metric: Metric::HAntt,
+            others: vec![gap("eas", [0.1, -0.1, 0.0]), gap("cfs", [-0.10, -0.11, -0.10])],
+        }];
+        let said = "H_ANTT of colab:own is 9.8 % lower than that of cfs \
+                    (95 % interval: 11.1 % to 8.5 % lower; mixes beside others, 3 seeds).";
+        let colab = [colab];
+        assert!(page("colab", &colab, "reproduce").contains(&format!("</h1><p class=\"lead\">{said}</p>")));
+        assert_eq!(text::reproductions(&colab).lines().nth(1), Some(said));
+        assert!(!body_of("colab").contains("95 % interval:"), "without a separation");
     }
 
     #[test]

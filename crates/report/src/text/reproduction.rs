@@ -8,7 +8,7 @@ use evenkeel_experiment::paper::{
 };
 
 use super::breakdown;
-use crate::table;
+use crate::{headline, table};
 
 /// Every experiment, and what they add up to if there are several.
 pub fn reproductions(all: &[Reproduction]) -> String {
@@ -21,6 +21,7 @@ pub fn reproductions(all: &[Reproduction]) -> String {
 
 fn one(reproduction: &Reproduction) -> String {
     let mut text = table::heading(&reproduction.experiment.title);
+    text.extend(headline::of_reproduction(reproduction).map(|headline| headline + ".\n"));
     for ran in &reproduction.sets {
         text.push('\n');
         text += &overview(ran);
