@@ -426,14 +426,18 @@ class Reproduction:
 
     @property
     def rows(self) -> Table:
-        """What was published: `id`, `what`, `source`, `published`, `simulated`, `verdict`."""
+        """What was published, a row each, beside what comes out here.
+
+        `id`, `what`, `source`, `published`, `simulated`, `low` and `high` (its 95 % interval from
+        seed to seed, missing with one seed), `verdict`.
+        """
 
     @property
     def figures(self) -> Table:
         """The bars of the paper's figures, in their order.
 
         `figure`, `shows`, `panel`, `axis`, `base`, `better`, `group`, `series`, `color`,
-        `published`, `simulated`, `bound`, `id`.
+        `published`, `simulated`, `low`, `high`, `bound`, `id`.
         """
 
     def to_json(self) -> str:

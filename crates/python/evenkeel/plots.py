@@ -159,12 +159,13 @@ def figure(
     """A figure of a paper: what it published, pale with an outline, beside what comes out here.
 
     ``name`` is one of those in the column ``figure`` of ``reproduction.figures``, the first unless it is given; a figure with several
-    vertical axes has as many panels, from 1. An arrow marks a limit, where the paper gives no number. Numbers of both kinds are one each:
-    papers give no intervals, and each of their numbers has one run here, with the seed of the experiment.
+    vertical axes has as many panels, from 1. An arrow marks a limit, where the paper gives no number. A line is the 95 % interval from
+    seed to seed of what comes out here: with one seed there is none, nor of amounts or of what is picked out of several values. Papers
+    give none.
     """
     columns = _tables.columns_of(
         reproduction.figures, "figures", "figure", "panel", "axis", "base", "better", "group", "series",
-        "color", "published", "simulated", "bound",
+        "color", "published", "simulated", "low", "high", "bound",
     )  # fmt: skip
     names = _tables.distinct(columns["figure"])
     if not names:
@@ -249,6 +250,8 @@ def _pair(ax: Axes, at: float, row: dict[str, Any]) -> None:
         ax.plot([at - 0.2], [published], marker=mark, color="black", markersize=3)
     if simulated is not None:
         ax.bar(at + 0.2, simulated, 0.4, color=color, linewidth=0)
+        if row["low"] is not None:
+            ax.vlines(at + 0.2, row["low"], row["high"], color="black", linewidth=0.7)
 
 
 @_styled

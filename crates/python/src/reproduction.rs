@@ -59,7 +59,8 @@ impl Reproduction {
     }
 
     /// What was published, a row each: `id`, `what`, `source` (section and figure), `published`, `simulated` (missing if nothing was run
-    /// that it could come from), and `verdict`: `close`, `sign` or `miss`.
+    /// that it could come from), `low` and `high`, its 95 % interval from seed to seed (missing with one seed, of amounts, and of what is
+    /// picked out of several values), and `verdict`: `close`, `sign` or `miss`.
     #[getter]
     fn rows(&self) -> PyResult<Table> {
         let rows = &self.reproduction.rows;
@@ -69,19 +70,22 @@ impl Reproduction {
             ("source", texts(rows.iter().map(|row| row.published.source.as_str()))),
             ("published", column(Float64Array::from_iter_values(rows.iter().map(|row| row.published.published)))),
             ("simulated", column(Float64Array::from_iter(rows.iter().map(|row| row.simulated)))),
+            ("low", column(Float64Array::from_iter(rows.iter().map(|row| row.interval.map(|(low, _)| low))))),
+            ("high", column(Float64Array::from_iter(rows.iter().map(|row| row.interval.map(|(_, high)| high))))),
             ("verdict", texts(rows.iter().map(|row| verdict(row.verdict)))),
         ];
         batch(columns).map(Table::of)
     }
 
     /// The same as the paper's figures show it, a bar each, in their order: `figure`, `shows`, `panel` (from 1: a vertical axis each),
-    /// `axis`, `base` (no effect), `better`, `group` (what stands below), `series`, `color` (of pages), `published`, `simulated`, `bound`
-    /// (`below` or `above`, where the paper gives a limit) and `id`, of its row.
+    /// `axis`, `base` (no effect), `better`, `group` (what stands below), `series`, `color` (of pages), `published`, `simulated`,
+    /// `low` and `high` (its 95 % interval), `bound` (`below` or `above`, where the paper gives a limit) and `id`, of its row.
     #[getter]
     fn figures(&self) -> PyResult<Table> {
         let (mut words, mut bounds): ([Vec<String>; 6], _) = (Default::default(), Vec::new());
         let (mut panels, mut colors, mut better) = (Vec::new(), Vec::new(), Vec::new());
         let (mut bases, mut published, mut simulated) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut lows, mut highs) = (Vec::new(), Vec::new());
         page::figure_bars(&self.reproduction.experiment, &self.reproduction.rows, |bar| {
             let texts = [bar.figure, bar.shows, &bar.axis, &bar.group, bar.series, bar.id];
             words.iter_mut().zip(texts).for_each(|(column, text)| column.push(text.to_owned()));
@@ -92,6 +96,8 @@ impl Reproduction {
             bases.push(bar.base);
             published.push(bar.published);
             simulated.push(bar.simulated);
+            lows.push(bar.interval.map(|(low, _)| low));
+            highs.push(bar.interval.map(|(_, high)| high));
         });
         let [figure, shows, axis, group, series, id] = words.map(|column| texts(column.iter().map(String::as_str)));
         let columns = [
@@ -106,6 +112,8 @@ impl Reproduction {
             ("color", column(UInt32Array::from_iter_values(colors))),
             ("published", column(Float64Array::from_iter_values(published))),
             ("simulated", column(Float64Array::from_iter(simulated))),
+            ("low", column(Float64Array::from_iter(lows))),
+            ("high", column(Float64Array::from_iter(highs))),
             ("bound", column(StringArray::from_iter(bounds))),
             ("id", id),
         ];

@@ -424,12 +424,20 @@ def test_a_figure_has_published_numbers_beside_simulated_ones():
             if value is not None
         ]
         assert [bar.get_height() for bar in ax.patches] == pytest.approx(expected), name
+        intervals = [
+            (columns["low"][at], columns["high"][at])
+            for at in own
+            if columns["low"][at] is not None
+        ]
+        lines = [tuple(line.get_segments()[0][:, 1]) for line in ax.collections]
+        assert lines == [pytest.approx(interval) for interval in intervals], name
         pale = [bar.get_facecolor()[3] < 1 for bar in ax.patches]
         assert pale.count(True) == len(own)
         assert columns["axis"][own[0]] in ax.get_ylabel()
         labels = [text.get_text() for text in ax.get_legend().get_texts()]
         assert labels[-2:] == ["published", "simulated"]
         assert labels[:-2] == list(dict.fromkeys(columns["series"][at] for at in own))
+    assert any(low is not None for low in columns["low"])
     first = plots.figure(reproduction)
     assert columns["axis"][0] in first.get_ylabel()
     with pytest.raises(ValueError, match="Figure 8"):
@@ -442,7 +450,8 @@ def test_limits_of_a_figure_are_marked_on_their_side():
     def drawn(bound):
         table = Columns(
             figure=["Figure 1"], panel=[1], axis=["time, %"], base=[0.0], better=["lower"],
-            group=["all"], series=["a"], color=[9], published=[-10.0], simulated=[None], bound=[bound],
+            group=["all"], series=["a"], color=[9], published=[-10.0], simulated=[None],
+            low=[None], high=[None], bound=[bound],
         )  # fmt: skip
         return plots.figure(SimpleNamespace(figures=table))
 

@@ -277,6 +277,9 @@ def test_a_reproduction_has_its_rows():
     document = json.loads(reproduction.to_json())
     assert len(rows["id"]) > 3 and set(rows["verdict"]) <= {"close", "sign", "miss"}
     assert len(document["rows"]) == len(rows["id"])
+    for end in ("low", "high"):
+        assert [row[end] for row in document["rows"]] == rows[end]
+    assert any(low is not None and low < high for low, high in zip(rows["low"], rows["high"]))
     assert str(reproduction)
 
 

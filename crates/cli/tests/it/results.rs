@@ -168,7 +168,19 @@ fn reproduce_prints_every_published_row_in_the_fields_that_are_documented() {
     for row in rows {
         fields(
             row,
-            &["id", "what", "published", "simulated", "difference", "constant", "arithmetic", "source", "kind"],
+            &[
+                "id",
+                "what",
+                "published",
+                "simulated",
+                "low",
+                "high",
+                "difference",
+                "constant",
+                "arithmetic",
+                "source",
+                "kind",
+            ],
         );
         let number = |field: &str| row[field].as_f64().unwrap();
         assert!((number("simulated") - number("published") - number("difference")).abs() < 1e-12, "{row}");

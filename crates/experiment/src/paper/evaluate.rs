@@ -23,15 +23,17 @@ pub struct Row {
     pub published: Published,
     /// The same number here; `None` if nothing was run that it could come from.
     pub simulated: Option<f64>,
+    /// Its 95 % interval from seed to seed, in its unit. `None` with one seed, of amounts, and of what is picked out of several values.
+    pub interval: Option<(f64, f64)>,
     /// How it came out.
     pub verdict: Verdict,
 }
 
 impl Row {
-    /// A published number beside a simulated one.
+    /// A published number beside a simulated one, without an interval.
     pub fn of(published: &Published, simulated: Option<f64>) -> Self {
         let verdict = simulated.map_or(Verdict::Miss, |simulated| verdict(published, simulated));
-        Self { published: published.clone(), simulated, verdict }
+        Self { published: published.clone(), simulated, interval: None, verdict }
     }
 
     /// `simulated - published`.
@@ -42,12 +44,30 @@ impl Row {
 
 /// Every row of an experiment, in the order of its file.
 pub fn rows(experiment: &Experiment, ran: &[Ran]) -> Vec<Row> {
-    let row = |published| Row::of(published, simulated(published, ran).filter(|value| value.is_finite()));
+    let row = |published| {
+        let value = simulated(published, ran, None).filter(|value| value.is_finite());
+        Row { interval: value.and_then(|_| interval(published, ran)), ..Row::of(published, value) }
+    };
     experiment.rows.iter().map(row).collect()
 }
 
-/// The number here that corresponds to a published one.
-fn simulated(published: &Published, all: &[Ran]) -> Option<f64> {
+/// The 95 % interval of a number that compares two things, from its values with each seed. The largest of several values with each seed
+/// is larger than that of their means, so that what is picked out has none.
+fn interval(published: &Published, all: &[Ran]) -> Option<(f64, f64)> {
+    let is_mean = matches!(published.aggregate, Aggregate::Mean | Aggregate::OfMeans | Aggregate::Geomean);
+    if !is_mean || !published.is_compared() {
+        return None;
+    }
+    let ran = all.iter().find(|ran| ran.set.name == published.select.set)?;
+    // An effect is a ratio less one.
+    let less = if published.is_effect() { 1.0 } else { 0.0 };
+    let ratio = |seed| Some(simulated(published, all, Some(seed))? + less);
+    let (low, high) = ran.interval_of(ratio)?;
+    Some((low + 1.0 - less, high + 1.0 - less))
+}
+
+/// The number here that corresponds to a published one, of all seeds or one.
+fn simulated(published: &Published, all: &[Ran], seed: Option<u64>) -> Option<f64> {
     let ran = all.iter().find(|ran| ran.set.name == published.select.set)?;
     let cells = cells(&published.select, ran);
     let Some(policy) = &published.policy else {
@@ -58,7 +78,7 @@ fn simulated(published: &Published, all: &[Ran]) -> Option<f64> {
     for (member, machine, program) in cells {
         let Selector { cluster, groups: of, .. } = &published.select;
         let part = Part { program, cluster: cluster.as_deref(), groups: of.as_deref() };
-        let arm = Arm { ran, workload: &member.name, machine, policy, part, seed: None };
+        let arm = Arm { ran, workload: &member.name, machine, policy, part, seed };
         let baseline = match &published.baseline {
             Some(baseline) => in_unit(arm.baseline(baseline, all)?, published, all)?,
             None => 1.0,

@@ -120,6 +120,10 @@ pub struct Row<'a> {
     pub published: f64,
     /// The same number here; `null` if nothing was run that it could come from.
     pub simulated: Option<f64>,
+    /// The lower end of its 95 % interval from seed to seed; `null` with one seed, of amounts, and of what is picked out of several values.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
     /// `simulated - published`; `null` with `simulated`.
     pub difference: Option<f64>,
     /// The number if every effect on this metric were the published one in the middle; `null` if fewer than three were published.
@@ -213,6 +217,8 @@ impl<'a> Row<'a> {
             what: &row.published.what,
             published: row.published.published,
             simulated: row.simulated,
+            low: row.interval.map(|(low, _)| low),
+            high: row.interval.map(|(_, high)| high),
             difference: row.difference(),
             constant: constant.and_then(|row| row.simulated),
             arithmetic: arithmetic.and_then(|row| row.simulated),

@@ -33,7 +33,8 @@ fn one(reproduction: &Reproduction) -> Markup {
             "An open dot is what the paper published, a filled one what came out here; a red one is a miss: the wrong sign, "
             "nothing, something where the paper saw nothing, or a limit broken three times over. "
             "Effects in percent of the baseline. Rows marked calibration were used to choose a constant, and do not count. "
-            "\"Arithmetic\" is what comes of cores shared out by a rule, without any mechanism."
+            "\"Arithmetic\" is what comes of cores shared out by a rule, without any mechanism. "
+            "Below an effect or ratio that was simulated with several seeds is its 95 % interval."
         }
         (published(rows, &reproduction.null.arithmetic))
         @if !power.is_empty() {
@@ -187,7 +188,7 @@ fn published(rows: &[Row], arithmetic: &[Row]) -> Markup {
 }
 
 fn row(row: &Row, reckoned: Option<f64>, scale: Option<&Scale>) -> Markup {
-    let Row { published, simulated, verdict } = row;
+    let Row { published, simulated, interval, verdict } = row;
     let show = |value: f64| text::published_value(published, value);
     let miss = *verdict == Verdict::Miss && published.kind == RowKind::Result;
     html! {
@@ -199,7 +200,10 @@ fn row(row: &Row, reckoned: Option<f64>, scale: Option<&Scale>) -> Markup {
                 }
             }
             td.n { (show(published.published)) }
-            td.n { (simulated.map_or_else(|| "-".to_string(), show)) }
+            td.n {
+                (simulated.map_or_else(|| "-".to_string(), show))
+                @if let Some((low, high)) = *interval { div.note { (show(low)) " to " (show(high)) } }
+            }
             td.n { (reckoned.map_or_else(|| "-".to_string(), show)) }
             td.dumbbell {
                 @if let Some(scale) = scale { (dumbbell::draw(scale, published.published, *simulated, miss)) }

@@ -165,7 +165,7 @@ fn published(rows: &[Row], null: &Null) -> String {
     let mut grid = table::new(&[">published", ">simulated", ">difference", "", "also close", "what", "source"]);
     let mut notes: Vec<&str> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
-        let Row { published, simulated, verdict } = row;
+        let Row { published, simulated, verdict, .. } = row;
         let close = |model: &[Row]| model.get(place).is_some_and(|row| row.verdict == Verdict::Close);
         let also = match (close(&null.constant), close(&null.arithmetic)) {
             _ if published.kind != RowKind::Result => "",

@@ -190,6 +190,34 @@ fn two_of_three_are_as_near_as_the_second_farthest_whichever_way() {
     }
 }
 
+/// With three seeds 0.5, 0.55 and 0.6 of the baseline, whose own time doubles each time; by hand from logarithms, with Student's 4.303.
+#[test]
+fn effects_and_ratios_have_intervals_and_amounts_and_what_is_picked_out_have_none() {
+    let of = |rest: &str| row(0.0, &format!("select = {{ set = \"s\" }}\nmetric = \"time\"\n{rest}"));
+    let text = format!(
+        "name = \"x\"\ntitle = \"x\"\npolicies = [\"old\", \"new\"]\nseed = 1\n\
+         set = [{{ name = \"s\", machines = [\"m\"], workloads = [{{ name = \"w\" }}] }}]\n{}{}{}{}",
+        of("baseline = \"old\""),
+        of("baseline = \"old\"\ncompare = \"ratio\""),
+        of("baseline = \"old\"\naggregate = \"largest\""),
+        of(""),
+    );
+    let experiment = Experiment::parse(&text).unwrap();
+    let run = |seed, policy, seconds| Sample { seed, ..timed("w", "m", policy, seconds, vec![seconds], 1.0) };
+    let seeds = (1..).zip([(1.0, 0.5), (2.0, 1.1), (4.0, 2.4)]);
+    let samples: Vec<Sample> =
+        seeds.flat_map(|(seed, (old, new))| [run(seed, "old", old), run(seed, "new", new)]).collect();
+    let all = |samples| rows(&experiment, &[ran(&experiment, &experiment.sets[0], samples, vec![2])]);
+    let found: Vec<_> = all(samples.clone()).iter().map(|row| row.interval).collect();
+    let is = |found: Option<(f64, f64)>, expected: (f64, f64)| {
+        found.is_some_and(|(low, high)| (low - expected.0).abs() < 1e-3 && (high - expected.1).abs() < 1e-3)
+    };
+    assert!(is(found[0], (-0.5627, -0.3121)) && is(found[1], (0.4373, 0.6879)), "{found:?}");
+    assert!(found[2..].iter().all(Option::is_none), "{found:?}");
+    let one = samples.into_iter().filter(|sample| sample.seed == 1).collect();
+    assert!(all(one).iter().all(|row| row.simulated.is_some() && row.interval.is_none()));
+}
+
 /// Two runs of 1 and 3 s: a sample's deviation, which is 2^0.5 and not 1.
 #[test]
 fn times_scatter_as_those_of_a_sample() {

@@ -20,8 +20,8 @@ pub fn panel(id: &str, place: &str, panel: &Panel<'_>) -> Markup {
     let layout = Layout::of(panel);
     let (legend, used) = legend(panel, layout.width);
     let title = used + 12.0;
-    let values =
-        || panel.groups.iter().flat_map(|group| &group.pairs).flat_map(|pair| drawn(panel, pair.row)).flatten();
+    let rows = || panel.groups.iter().flat_map(|group| &group.pairs).map(|pair| pair.row);
+    let values = || rows().flat_map(|row| drawn(panel, row).into_iter().chain(ends(panel, row))).flatten();
     let below = values().any(|value| value < 0.0);
     let above = values().any(|value| value >= 0.0);
     let ceiling = title + if above { NUMBER } else { 14.0 };
@@ -67,6 +67,12 @@ fn drawn(panel: &Panel<'_>, row: &Row) -> [Option<f64>; 2] {
     [value(row.published.published), row.simulated.and_then(value)]
 }
 
+/// The ends of the simulated value's interval, where they are numbers.
+fn ends(panel: &Panel<'_>, row: &Row) -> [Option<f64>; 2] {
+    let end = |end: f64| Some(panel.value(&row.published, end)).filter(|end| end.is_finite());
+    row.interval.map_or([None; 2], |(low, high)| [end(low), end(high)])
+}
+
 fn bars(panel: &Panel<'_>, group: &Group<'_>, axis: &Axis, from: f64) -> Markup {
     let place = |index: usize| from + index as f64 * (2.0 * BAR + BETWEEN);
     html! { @for (index, pair) in group.pairs.iter().enumerate() { (both(panel, pair, axis, place(index))) } }
@@ -77,18 +83,28 @@ fn both(panel: &Panel<'_>, pair: &Pair<'_>, axis: &Axis, x: f64) -> Markup {
     let published = &pair.row.published;
     let colour = panel.series.get(pair.series).map_or(0, |(colour, _)| *colour);
     let [stated, simulated] = drawn(panel, pair.row);
+    let [low, high] = ends(panel, pair.row).map(|end| end.map(|end| axis.at(end)));
+    // Shorter than a pixel it would be a dash across the bar's end.
+    let whisker = low.zip(high).filter(|(low, high)| low - high >= 1.0);
     let arrow = published.bound.zip(stated).map(|(bound, value)| points_up(published, bound, value - panel.base()));
     html! {
         a href={ "#" (published.id) } {
             title { (said(pair.row)) }
-            (bar(panel, stated, axis, (x, &format!("f{colour} light")), arrow))
-            (bar(panel, simulated, axis, (x + BAR, &format!("f{colour}")), None))
+            (bar(panel, stated, axis, (x, &format!("f{colour} light")), arrow, None))
+            (bar(panel, simulated, axis, (x + BAR, &format!("f{colour}")), None, whisker))
         }
     }
 }
 
-/// A bar with its number; an arrow at its end goes up or down.
-fn bar(panel: &Panel<'_>, value: Option<f64>, axis: &Axis, (x, class): (f64, &str), arrow: Option<bool>) -> Markup {
+/// A bar with its number; an arrow at its end goes up or down, a whisker from its lower to its upper end.
+fn bar(
+    panel: &Panel<'_>,
+    value: Option<f64>,
+    axis: &Axis,
+    (x, class): (f64, &str),
+    arrow: Option<bool>,
+    whisker: Option<(f64, f64)>,
+) -> Markup {
     let zero = axis.at(0.0);
     let Some(value) = value else {
         return turned("no value", x, zero, true, "soft");
@@ -100,11 +116,17 @@ fn bar(panel: &Panel<'_>, value: Option<f64>, axis: &Axis, (x, class): (f64, &st
         true => end + ARROW + 2.0,
         false => end,
     });
+    let beyond = whisker.map_or(beyond, |(low, high)| if up { beyond.min(high) } else { beyond.max(low) });
     html! {
         rect class=(class) x=(at(x + 0.5)) y=(at(end.min(zero))) width=(at(BAR - 1.0)) height=(at((end - zero).abs())) {}
         @if let Some(points_up) = arrow {
             @let tip = if points_up { -ARROW } else { ARROW };
             path.arrow d=(PreEscaped(format!("M{} {}h9l-4.5 {}z", at(x + 3.0), at(end), at(tip)))) {}
+        }
+        @if let Some((low, high)) = whisker {
+            @let [left, middle] = [x + 4.0, x + BAR / 2.0].map(at);
+            @let [low, high] = [low, high].map(at);
+            path.whisker d=(PreEscaped(format!("M{middle} {low}V{high}M{left} {low}h7M{left} {high}h7"))) {}
         }
         (turned(&short(panel.form, value), x, beyond, up, ""))
     }
@@ -136,7 +158,7 @@ fn short(form: Form, value: f64) -> String {
 
 /// A row in words.
 fn said(row: &Row) -> String {
-    let Row { published, simulated, .. } = row;
+    let Row { published, simulated, interval, .. } = row;
     let show = |value: f64| text::published_value(published, value);
     let limit = match published.bound {
         Some(Bound::Below) => "at most ",
@@ -144,9 +166,14 @@ fn said(row: &Row) -> String {
         None => "",
     };
     let simulated = simulated.filter(|value| value.is_finite()).map_or_else(|| "no value".to_string(), show);
+    let interval = interval.map_or_else(String::new, |(low, high)| format!(" (95 %: {} to {})", show(low), show(high)));
     let remark = if published.kind == RowKind::Result { "" } else { text::remark(row) };
     let remark = if remark.is_empty() { String::new() } else { format!(" ({remark})") };
-    format!("{}: published {limit}{}, simulated {simulated}{remark}", published.what, show(published.published))
+    format!(
+        "{}: published {limit}{}, simulated {simulated}{interval}{remark}",
+        published.what,
+        show(published.published)
+    )
 }
 
 /// What a panel shows, for readers who cannot see it.

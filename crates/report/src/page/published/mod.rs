@@ -29,7 +29,8 @@ pub fn draw(experiment: &Experiment, rows: &[Row]) -> Markup {
     html! {
         h2 { "The paper's figures" }
         p.soft {
-            "Light bars with an outline are what the paper published, solid ones what came out here. Point at a bar to read what it is. "
+            "Light bars with an outline are what the paper published, solid ones what came out here, with a line for the 95 % interval "
+            "where there are several seeds. Point at a bar to read what it is. "
             "An arrow marks a limit: the paper says \"more than\" or \"less than\", or gives no number (\"higher\"), for which 1 % stands here."
             @if left > 0 {
                 " " (left) " more " @if left == 1 { "row is" } @else { "rows are" } " about no figure, and in the table only."

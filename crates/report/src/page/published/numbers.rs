@@ -30,6 +30,8 @@ pub struct FigureBar<'a> {
     pub published: f64,
     /// The simulated one; `None` if nothing was run that it could come from.
     pub simulated: Option<f64>,
+    /// The 95 % interval of that from seed to seed, if it has one.
+    pub interval: Option<(f64, f64)>,
     /// Set if the paper gives a limit instead of a number: on which side of it on that axis its own is, `above` or `below`.
     pub bound: Option<&'static str>,
     /// The row's stable name.
@@ -60,6 +62,7 @@ pub fn figure_bars(experiment: &Experiment, rows: &[Row], mut each: impl FnMut(F
                         colour: *colour as u32,
                         published,
                         simulated: pair.row.simulated.map(|value| panel.value(row, value)),
+                        interval: pair.row.interval.map(|(low, high)| (panel.value(row, low), panel.value(row, high))),
                         bound: above.map(|above| if above { "above" } else { "below" }),
                         id: &row.id,
                     });

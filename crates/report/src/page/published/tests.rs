@@ -71,6 +71,17 @@ fn what_is_no_number_is_no_value() {
 }
 
 #[test]
+fn a_simulated_value_has_its_interval_as_a_line_and_in_words() {
+    let (experiment, mut rows) = all(|_, published| Some(published)).next().unwrap();
+    assert!(!draw(&experiment, &rows).into_string().contains("class=\"whisker\""));
+    let row = rows.iter_mut().find(|row| row.published.id == "sync-antt-colab-vs-cfs").unwrap();
+    row.interval = Some((-0.2, -0.1));
+    let page = draw(&experiment, &rows).into_string();
+    assert_eq!(page.matches("class=\"whisker\"").count(), 1, "{page}");
+    assert!(page.contains("simulated -15.0 % (95 %: -20.0 % to -10.0 %)"), "{page}");
+}
+
+#[test]
 fn names_are_escaped() {
     let (mut experiment, rows) = all(|_, published| Some(published)).next().unwrap();
     experiment.short = Some("<b>\"short\"".to_string());
