@@ -1,7 +1,7 @@
 //! How long the programs of a recorded run would take on the machine that it was made on, under a policy: to be held against
 //! what was measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evenkeel_model::{CoreId, Ns};
 use evenkeel_sched::Setup;
@@ -25,20 +25,22 @@ pub struct Played {
 }
 
 /// Plays what programs measure of a recorded run, as [`Runner`] does: with noise, with several seeds and in both core orders, since a
-/// kernel that takes all cores for equal may begin a program on any of them. A program is a process that does more than start others,
-/// in the order in which they appeared. What is `beside` steers, as [`Conditions::beside`] says. A switch between two threads takes what
-/// the recording says, if there is nothing else known of this policy's.
+/// kernel that takes all cores for equal may begin a program on any of them. A program is a process that the recorded one has started, with
+/// what that starts, and programs come in the order in which they were started. A program's time begins with the first thread that it
+/// starts. Where it is `whole`, its process only measures the time of another, of which all counts. What is `beside` steers, as
+/// [`Conditions::beside`] says. A switch between two threads takes what the recording says, if there is nothing else known of this policy's.
 ///
 /// # Errors
 /// The recording does not state its machine, or cannot be played.
 pub fn play(
     path: &str,
     mut recording: Recording,
+    whole: &[bool],
     policy: Setup,
     beside: Option<Beside>,
     switch: Option<Ns>,
 ) -> Result<Vec<Played>> {
-    leave_out_starts(&mut recording.threads);
+    leave_out_starts(&mut recording.threads, whole);
     let programs = programs(&recording.threads);
     let found = catalog::recording(path, "recording", &recording)?;
     let unknown = |why: &str| Error::Machine { name: path.to_owned(), why: why.to_owned() };
@@ -87,33 +89,40 @@ impl Observer for Lives {
     }
 }
 
-/// The threads of each process that does more than start others, in the order in which what starts several has started them: a program may
-/// be started by another one, which starts nothing else and waits for its own turn before.
+/// The threads of each program, in the order in which these were started, but for those of processes that only start others: a program may
+/// be started by another one, which waits for its own turn before.
 fn programs(threads: &[RecordedThread]) -> Vec<Vec<usize>> {
     let mut processes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut children: BTreeMap<u32, u32> = BTreeMap::new();
     for (position, thread) in threads.iter().enumerate() {
         processes.entry(thread.process).or_default().push(position);
-        let spawned =
-            thread.steps.iter().filter_map(|step| if let Step::Spawn(child) = step { Some(*child) } else { None });
-        for child in spawned.map(|child| threads[child as usize].process).filter(|child| *child != thread.process) {
-            parents.insert(child, thread.process);
-            *children.entry(thread.process).or_default() += 1;
+    }
+    let origins = origins(threads);
+    let works = |thread: &usize| threads[*thread].steps.iter().any(takes_time);
+    let mut found: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (process, threads) in processes.into_iter().filter(|(_, threads)| threads.iter().any(works)) {
+        found.entry(*origins.get(&process).unwrap_or(&process)).or_default().extend(threads);
+    }
+    found.into_values().collect()
+}
+
+/// For each process the one that it comes from, or is, of those that the first process has started.
+fn origins(threads: &[RecordedThread]) -> BTreeMap<u32, u32> {
+    let mut origins: BTreeMap<u32, u32> = BTreeMap::new();
+    for thread in threads {
+        let started = thread.steps.iter().filter_map(spawned).map(|child| threads[child as usize].process);
+        for child in started.filter(|child| *child != thread.process) {
+            let first = thread.process == threads[0].process;
+            let origin = if first { Some(child) } else { origins.get(&thread.process).copied() };
+            if let Some(origin) = origin {
+                origins.entry(child).or_insert(origin);
+            }
         }
     }
-    let started_as = |process: u32| {
-        let mut first = process;
-        while let Some(parent) = parents.get(&first).filter(|parent| children.get(parent) == Some(&1)) {
-            first = *parent;
-        }
-        first
-    };
-    let works = |thread: &usize| threads[*thread].steps.iter().any(takes_time);
-    let mut found: Vec<(u32, Vec<usize>)> =
-        processes.into_iter().filter(|(_, threads)| threads.iter().any(works)).collect();
-    found.sort_by_key(|(process, _)| (started_as(*process), *process));
-    found.into_iter().map(|(_, threads)| threads).collect()
+    origins
+}
+
+fn spawned(step: &Step) -> Option<u32> {
+    if let Step::Spawn(child) = step { Some(*child) } else { None }
 }
 
 fn takes_time(step: &Step) -> bool {
@@ -122,15 +131,20 @@ fn takes_time(step: &Step) -> bool {
 
 /// Programs take their own time, after they have been loaded, and in an emulator loading takes longer than many a run. So what a
 /// thread did before it started the first other thread of its process takes no time, and nothing does of what only starts
-/// processes, as a shell does.
-fn leave_out_starts(threads: &mut [RecordedThread]) {
+/// processes, as a shell does. Of a `whole` program all counts but what measures its time.
+fn leave_out_starts(threads: &mut [RecordedThread], whole: &[bool]) {
     let processes: Vec<u32> = threads.iter().map(|thread| thread.process).collect();
-    for thread in threads {
-        let spawns = |step: &Step| if let Step::Spawn(child) = step { Some(*child) } else { None };
-        let own = |step: &Step| spawns(step).is_some_and(|child| processes[child as usize] == thread.process);
+    let origins = origins(threads);
+    let programs: BTreeSet<u32> = origins.values().copied().collect();
+    let whole: BTreeSet<u32> =
+        programs.into_iter().zip(whole).filter_map(|(one, whole)| whole.then_some(one)).collect();
+    let counts =
+        |process: u32| origins.get(&process).is_some_and(|origin| *origin != process && whole.contains(origin));
+    for thread in threads.iter_mut().filter(|thread| !counts(thread.process)) {
+        let own = |step: &Step| spawned(step).is_some_and(|child| processes[child as usize] == thread.process);
         let started = match thread.steps.iter().position(own) {
             Some(first) => first,
-            None if thread.steps.iter().any(|step| spawns(step).is_some()) => thread.steps.len(),
+            None if thread.steps.iter().any(|step| spawned(step).is_some()) => thread.steps.len(),
             None => continue,
         };
         let rest = thread.steps.split_off(started);
@@ -155,7 +169,7 @@ mod tests {
     fn predict(machine: Option<&str>, policy: &str, switch: Option<Ns>) -> Result<Vec<Played>> {
         let recording = Recording::from_text(RECORDED, "r.ek").unwrap();
         let recording = Recording { machine: machine.map(str::to_owned), ..recording };
-        play("r.ek", recording, catalog::policy(policy).unwrap(), None, switch)
+        play("r.ek", recording, &[false; 2], catalog::policy(policy).unwrap(), None, switch)
     }
 
     #[test]
@@ -192,6 +206,33 @@ mod tests {
         assert_eq!(programs(&recording.threads), [[3], [2]]);
     }
 
+    /// A program that loads for 20 ms, and has two processes that take 10 ms each; what measures its time takes 70 ms before.
+    #[test]
+    fn of_a_whole_program_all_counts_but_what_measures_its_time() {
+        let text = r#"{"evenkeel":1,"makespan_ns":200000000,"threads":6}
+{"thread":0,"name":"together","process":0,"ops":[["run",5000000],["spawn",1],["spawn",2],["wait"],["wait"]]}
+{"thread":1,"name":"timed","process":1,"spawned":true,"ops":[["run",70000000],["spawn",3],["wait"],["wake",0]]}
+{"thread":2,"name":"other","process":2,"spawned":true,"ops":[["run",1000000],["wake",0]]}
+{"thread":3,"name":"sh","process":3,"spawned":true,"ops":[["run",20000000],["spawn",4],["spawn",5],["wait"],["wait"],["wake",1]]}
+{"thread":4,"name":"app","process":4,"spawned":true,"ops":[["run",10000000],["wake",3]]}
+{"thread":5,"name":"app","process":5,"spawned":true,"ops":[["run",10000000],["wake",3]]}
+"#;
+        let machine = evenkeel_model::machines::text("2B2S").map(str::to_owned);
+        let recording = Recording { machine, ..Recording::from_text(text, "r.ek").unwrap() };
+        let policy = || catalog::policy("pfs").unwrap();
+        let times = |whole: [bool; 2]| -> Vec<[f64; 2]> {
+            let played = play("r.ek", recording.clone(), &whole, policy(), None, None).unwrap();
+            played.into_iter().map(|one| one.programs_s.try_into().unwrap()).collect()
+        };
+        for [app, other] in times([true, false]) {
+            assert!((0.029..0.12).contains(&app) && other < 0.015, "{app} {other}");
+        }
+        assert!(times([false, true]).iter().all(|[app, _]| *app < 0.025));
+        let mut threads = recording.threads.clone();
+        leave_out_starts(&mut threads, &[true, false]);
+        assert_eq!(programs(&threads), [vec![3, 4, 5], vec![2]]);
+    }
+
     /// What takes all cores for equal begins anywhere, and there a program of one thread stays.
     #[test]
     fn where_a_program_begins_is_chance_and_told() {
@@ -202,7 +243,7 @@ mod tests {
         let recording = Recording::from_text(alone, "r.ek").unwrap();
         let machine = evenkeel_model::machines::text("2B2S").map(str::to_owned);
         let recording = Recording { machine, ..recording };
-        let stock = play("r.ek", recording, catalog::policy("eevdf").unwrap(), None, None).unwrap();
+        let stock = play("r.ek", recording, &[false], catalog::policy("eevdf").unwrap(), None, None).unwrap();
         let times = |big: bool| stock.iter().filter(move |one| one.began_on_big == [big]).map(|one| one.programs_s[0]);
         assert!(times(false).count() > 0 && times(true).count() > 0, "{stock:?}");
         let (fastest, slowest) = (times(false).fold(f64::INFINITY, f64::min), times(true).fold(0.0, f64::max));

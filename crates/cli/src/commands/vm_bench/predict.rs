@@ -33,7 +33,7 @@ pub fn play(file: &Path, schedulers: &[(&Scheduler, Option<Ns>)], emulated: bool
     let play = |(scheduler, switch): &(&Scheduler, Option<Ns>)| {
         let beside = (scheduler.host == Host::Run).then_some(steers);
         let policy = catalog::policy(if scheduler.is_stock() { LINUX } else { &scheduler.policy })?;
-        let played = prediction::play(&path, recording.clone(), policy, beside, *switch)?.into_iter();
+        let played = prediction::play(&path, recording.clone(), &[], policy, beside, *switch)?.into_iter();
         let told = |prediction::Played { programs_s, began_on_big }| Played { programs_s, began_on_big };
         Ok(played.map(told).collect())
     };
