@@ -1,5 +1,5 @@
-/* Runs a program that is installed, and says how long it took: NAME BYTES FILE COMMAND... The command reads so many bytes from
- * memory, copied from the file before, again from its start where it is shorter. What it writes goes nowhere. */
+/* Runs a program that is not compiled here, and says how long it took, or how it failed: NAME BYTES FILE COMMAND... The command reads so many
+ * bytes from memory, copied from the file before, again from its start where it is shorter. What it writes goes nowhere. */
 #include "work.h"
 #include <fcntl.h>
 #include <string.h>
@@ -77,7 +77,12 @@ int main(int count, char **values)
 	double end = seconds();
 
 	began_on = last_core(child);
-	if (waitpid(child, &status, 0) < 0 || status)
+	if (waitpid(child, &status, 0) < 0)
 		return 1;
+	if (status) {
+		/* As shells have it. */
+		printf("%s.status %d\n", values[1], WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+		return 1;
+	}
 	report_ended(values[1], end);
 }

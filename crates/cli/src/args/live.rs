@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use evenkeel_linux::host::PERIODS;
 use evenkeel_linux::record::BUFFER;
+use evenkeel_linux::vm::bench::Program;
 use evenkeel_model::Ns;
 
 use super::scx::Path;
@@ -170,6 +171,7 @@ Examples:
   evenkeel vm bench --machine 2B2S:3 --policy pfs --programs static,barrier --repeat 5
   evenkeel vm bench --scx --machine 2B2S:3 --policy pfs,colab --programs equal,messages,wakeup,lu+xz
   evenkeel vm bench --scx --machine 2B2S:3 --policy colab --all --repeat 8 --format json > bench.json
+  evenkeel vm bench --machine 2B2S:3 --own 'app=./app -j{threads}' --programs app,app:2+xz
 
 Read on: docs/emulation.md.";
 
@@ -210,6 +212,13 @@ pub struct VmBench {
     /// Every program and mix that this machine has
     #[arg(long)]
     pub all: bool,
+    /// Measure a program of your own: a shell command, by this name in --programs, else alone
+    ///
+    /// It runs in the guest, in the current folder, which it may write to. `{threads}` in the command becomes its number of
+    /// threads: that of the cores, or 2 for `NAME:2`. Its time is from start to end, and it always does all of its work:
+    /// --seconds is for other programs. Without --programs and --all nothing else is measured.
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = Program::own)]
+    pub own: Vec<Program>,
     /// How often each is measured in each boot
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = |text: &str| whole::<u32>(text, 1..=1000))]
     pub repeat: u32,
@@ -219,7 +228,7 @@ pub struct VmBench {
     /// shown is that between boots.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = |text: &str| whole::<u32>(text, 1..=1000))]
     pub boots: u32,
-    /// How long a program takes at best
+    /// How long a program takes at best; not one of --own
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     pub seconds: f64,
     /// The guests' kernel; by default the one that scripts/kernel has fetched, else this machine's

@@ -57,7 +57,7 @@ pub fn run(args: &VmRun) -> Result<u8> {
         }
     };
     launch::find(&args.command[0])?;
-    let directory = sendable(std::env::current_dir().context("there is no working directory")?)?;
+    let directory = directory()?;
     let writable = args.writable.iter().map(|path| folder(path)).collect::<Result<Vec<_>>>()?;
     let signals = Signals::new().context("cannot listen to signals")?;
     let mut guest = None;
@@ -128,6 +128,11 @@ fn folder(path: &Path) -> Result<PathBuf> {
         bail!("{}: expected a directory for the command to write to", path.display());
     }
     sendable(absolute)
+}
+
+/// Where this process is, for commands in the guest.
+pub fn directory() -> Result<PathBuf> {
+    sendable(std::env::current_dir().context("there is no working directory")?)
 }
 
 /// A directory that the guest can be told of.

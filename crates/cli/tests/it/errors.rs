@@ -92,6 +92,19 @@ fn a_policy_that_must_know_the_future_schedules_no_real_program() {
 }
 
 #[test]
+fn a_program_of_ones_own_has_a_name_that_is_free_and_a_command() {
+    for (own, expected) in [
+        ("app", "expected NAME=COMMAND"),
+        ("a+b=true", "expected a name of 1 to 32 letters"),
+        ("app= ", "app: expected a command"),
+        ("lu=true", "--own lu: a program or mix is named so"),
+    ] {
+        let message = refused(&["vm", "bench", "--own", own]);
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
 fn mistakes_on_the_command_line_exit_with_2() {
     refused(&[]);
     refused(&["smi"]);

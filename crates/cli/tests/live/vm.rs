@@ -188,6 +188,33 @@ fn a_bench_that_is_ended_early_tells_what_it_has() {
     assert_eq!(policies.collect::<Vec<_>>(), ["stock", "pfs"], "what failed has no row");
 }
 
+/// A shell script of two processes, beside a program of the repository. One that fails ends it all, and says why.
+#[test(vm, reservations)]
+fn a_program_that_is_not_in_the_repository_is_measured_and_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = "echo $1 > threads; for i in 1 2; do (i=0; while [ $i -lt 999 ]; do i=$((i+1)); done) & done; wait";
+    fs::write(folder.path().join("app"), app).unwrap();
+    let args = ["bench", "--machine", "1B1S:2", "--policy", "pfs", "--repeat", "1", "--seconds", "0.02"];
+    let own = ["--own", "app=sh ./app {threads}", "--programs", "app+lu", "--format", "json"];
+    let output = vm(folder.path(), &[&args[..], &own].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert_eq!(fs::read_to_string(folder.path().join("threads")).unwrap(), "2\n");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [stock, pfs] = &report["machines"][0]["rows"].as_array().unwrap()[..] else { panic!("{report} {errors}") };
+    for row in [stock, pfs] {
+        assert_eq!((&row["bench"], &row["ideal_s"], &row["failed"]), (&"app+lu".into(), &Value::Null, &0.into()));
+        assert!(row["makespan_s"].as_f64().unwrap() > 0.0 && row["h_antt"].as_f64().unwrap() > 0.0, "{row}");
+        // Its processes are one program.
+        assert!(row["predicted_s"].is_number() && row["h_antt_predicted_against_stock"].is_object(), "{row} {errors}");
+    }
+    let output = vm(folder.path(), &[&args[..], &["--own", "app=echo why >&2; exit 3"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{errors}");
+    let said = "error: app failed in the guest with exit status 3; the end of its standard error:\nwhy\n";
+    assert!(errors.ends_with(said), "{errors}");
+}
+
 /// A program runs under the guest's kernel, by both hosts and under another scheduler, in one guest. What it prints is read, and
 /// the report has a row for each. How fast each was is not the question here.
 #[test(vm, reservations)]

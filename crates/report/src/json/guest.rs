@@ -72,12 +72,13 @@ pub struct BenchRow {
     /// Its standard deviation, in seconds.
     pub makespan_sd_s: f64,
     /// Which share of the programs began on a big core, in all runs together. Of an installed program of one thread it is where it ended;
-    /// others are left out. `null` if nothing is known.
+    /// others, and those of `--own`, are left out. `null` if nothing is known.
     pub began_on_big: Option<f64>,
     /// All of the work, measured on one big core, divided by what as many of the fastest cores as there are threads achieve
-    /// together; the same of one program alone, if that takes longer; in seconds; `null` where programs sleep.
+    /// together; the same of one program alone, if that takes longer; in seconds; `null` where programs sleep, and with one of `--own`,
+    /// of which it is not known how many threads it has.
     pub ideal_s: Option<f64>,
-    /// `makespan_s / ideal_s`.
+    /// `makespan_s / ideal_s`; `null` where that is.
     pub over_ideal: Option<f64>,
     /// The makespan against that of `stock` in the same repetition.
     pub against_stock: Option<BenchDifference>,

@@ -15,7 +15,7 @@ use evenkeel_linux::vm::{self, kernel};
 use evenkeel_model::Ns;
 use indicatif::ProgressBar;
 
-use super::vm::{inside, machine, under};
+use super::vm::{directory, inside, machine, under};
 use crate::args::{self, Format, Peer, VmBench};
 use crate::failed::Unprinted;
 use crate::files::{Target, Unwritten};
@@ -35,9 +35,11 @@ pub fn run(args: &VmBench) -> Result<String> {
         boots: args.boots,
         repeat: args.repeat,
         seconds: args.seconds,
+        directory: if args.own.is_empty() { None } else { Some(directory()?) },
         kernel: kernel::find(args.kernel.as_deref())?,
     };
-    messages::note(format_args!("{} runs, which take about {}", plan.runs(), rounded(plan.estimate())));
+    let as_if = if args.own.is_empty() { "" } else { ", if those of --own take as long as others" };
+    messages::note(format_args!("{} runs, which take about {}{as_if}", plan.runs(), rounded(plan.estimate())));
     command.bar = progress::slow_bar("measuring", plan.runs());
     let ended = plan.measure(&mut command);
     let reached = command.bar.position();
@@ -69,7 +71,23 @@ fn machines(args: &VmBench) -> Result<Vec<Spec>> {
     Ok(specs)
 }
 
+/// What is asked for by name, and each of the user's own programs that is not among it, alone.
 fn chosen(args: &VmBench) -> Result<Vec<Bench>> {
+    once(args.own.iter().map(|program| program.name.to_string()))?;
+    if let Some(program) = args.own.iter().find(|program| Bench::names().any(|name| name == program.name)) {
+        bail!("--own {}: a program or mix is named so: expected another name", program.name);
+    }
+    let mut benches = named(args)?;
+    for program in &args.own {
+        let has = |bench: &Bench| bench.members.iter().any(|member| member.program == *program);
+        if !benches.iter().any(has) {
+            benches.push(Bench::named(&program.name, &args.own)?);
+        }
+    }
+    Ok(benches)
+}
+
+fn named(args: &VmBench) -> Result<Vec<Bench>> {
     if args.all {
         let (benches, missing) = Bench::everything();
         for why in missing {
@@ -78,11 +96,13 @@ fn chosen(args: &VmBench) -> Result<Vec<Bench>> {
         return Ok(benches);
     }
     if args.programs.is_empty() {
-        return Ok(Bench::usual());
+        return Ok(if args.own.is_empty() { Bench::usual() } else { Vec::new() });
     }
+    let mut known: Vec<&str> = Bench::names().collect();
+    known.extend(args.own.iter().map(|program| &*program.name));
     let find = |name: &String| {
-        Bench::named(name).map_err(|error| match error {
-            Unknown::Name(name) => catalog::unknown("program", &name, Bench::names().collect::<Vec<_>>()).into(),
+        Bench::named(name, &args.own).map_err(|error| match error {
+            Unknown::Name(name) => catalog::unknown("program", &name, known.clone()).into(),
             error => anyhow::Error::from(error),
         })
     };
@@ -222,11 +242,12 @@ impl Caller for Command {
     fn predict(
         &self,
         recording: &Path,
+        bench: &Bench,
         schedulers: &[(&Scheduler, Option<Ns>)],
         emulated: bool,
     ) -> Result<Vec<Vec<Played>>> {
         self.keep(recording)?;
-        predict::play(recording, schedulers, emulated)
+        predict::play(recording, bench, schedulers, emulated)
     }
 
     /// A command that failed in the guest is one run; an interrupt, or a guest that cannot be booted, is the end.
@@ -236,7 +257,8 @@ impl Caller for Command {
         }
         match error.downcast_ref::<bench::Error>() {
             Some(error) => {
-                matches!(error, bench::Error::Failed { .. } | bench::Error::NoTime(_) | bench::Error::Switches(_))
+                use bench::Error::{Failed, NoTime, Program, Switches};
+                matches!(error, Failed { .. } | Program { .. } | NoTime(_) | Switches(_))
             }
             // A recording that the simulator refuses.
             None => true,
@@ -309,6 +331,20 @@ mod tests {
     }
 
     #[test]
+    fn programs_of_the_users_own_are_measured_where_they_are_named_or_alone() {
+        let names = |words: &[&str]| -> Vec<String> {
+            let words = [&["--own", "app=./app -j{threads}", "--own", "b=make"][..], words].concat();
+            chosen(&parsed(&words)).unwrap().into_iter().map(|bench| bench.name).collect()
+        };
+        assert_eq!(names(&[]), ["app", "b"]);
+        assert_eq!(names(&["--programs", "equal,app:2+lu"]), ["equal", "app:2+lu", "b"]);
+        assert_eq!(names(&["--programs", "b+app"]), ["b+app"]);
+        let all = names(&["--all"]);
+        assert!(all.len() > 20 && all.ends_with(&["app".to_owned(), "b".to_owned()]), "{all:?}");
+        assert_eq!(chosen(&parsed(&["--own", "c=echo a,b"])).unwrap()[0].members[0].program.about, "echo a,b");
+    }
+
+    #[test]
     fn what_does_not_exist_is_one_error() {
         let error = |words: &[&str]| {
             let args = parsed(words);
@@ -319,6 +355,11 @@ mod tests {
             (&["--machine", "2B2S:3,255B1S"][..], "\"255B1S\": a guest has at most 255 cores"),
             (&["--programs", "equal,fast"], "fast"),
             (&["--programs", "equal+equal"], "only once"),
+            (&["--own", "xz=true"], "--own xz: a program or mix is named so: expected another name"),
+            (&["--own", "four=true"], "--own four: a program or mix is named so"),
+            (&["--own", "app=true", "--own", "app=false"], "app: named twice"),
+            (&["--own", "app=true", "--programs", "app:2"], "app has no {threads}"),
+            (&["--own", "app=true", "--programs", "ap"], "did you mean \"app\"?"),
             (&["--policy", "fast"], "fast"),
             (&["--policy", "pfs,pfs"], "run pfs: named twice"),
             (&["--peer", "stock=/bin/true"], "stock: named twice"),
@@ -363,7 +404,9 @@ mod tests {
     fn only_a_run_that_failed_by_itself_is_left_out() {
         let (command, signal) = (Command::new(&parsed(&[])).unwrap(), vm::Error::Interrupted(2));
         let failed = bench::Error::Failed { command: "x".into(), code: 125, errors: String::new() };
-        assert!(command.continues_after(&failed.into()) && command.continues_after(&anyhow::anyhow!("unusable")));
+        let own = bench::Error::Program { program: "app".into(), code: 3, errors: String::new() };
+        assert!(command.continues_after(&failed.into()) && command.continues_after(&own.into()));
+        assert!(command.continues_after(&anyhow::anyhow!("unusable")));
         assert!(!command.continues_after(&signal.into()));
     }
 }

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use comfy_table::Cell;
-use evenkeel_linux::vm::bench::{Accuracy, Bench, Errors, Latency, Measured, Member, PROGRAMS, Predicted, Row};
+use evenkeel_linux::vm::bench::{
+    Accuracy, Bench, Errors, Latency, Measured, Member, PROGRAMS, Predicted, Program, Row,
+};
 use evenkeel_model::Difference;
 use evenkeel_report::json::{
     BenchAccuracy, BenchDifference, BenchErrors, BenchLatency, BenchMachine, BenchRow, BenchTotal,
@@ -232,9 +234,10 @@ fn totals(machine: &Measured) -> Option<String> {
 /// What is in the tables.
 pub fn legend(benches: &[Bench]) -> String {
     let mut text = String::new();
-    let measured: BTreeSet<&str> =
-        benches.iter().flat_map(|bench| &bench.members).map(|member| member.program).collect();
-    for program in PROGRAMS.iter().filter(|program| measured.contains(program.name)) {
+    let measured: BTreeSet<&Program> =
+        benches.iter().flat_map(|bench| &bench.members).map(|member| &member.program).collect();
+    let own: Vec<&Program> = measured.iter().copied().filter(|program| program.is_own()).collect();
+    for program in PROGRAMS.iter().filter(|program| measured.contains(program)).chain(own.iter().copied()) {
         let _ = writeln!(text, "{:9} {}", program.name, program.about);
     }
     for bench in benches.iter().filter(|bench| bench.members.len() > 1 && !bench.name.contains('+')) {
@@ -247,6 +250,10 @@ pub fn legend(benches: &[Bench]) -> String {
              simulator in both core orders. A switch between two threads takes what was measured under each scheduler.\n\
              H_ANTT, H_STP: against each program alone on as many big cores.\n\
              OpenMP threads wait passively: under an emulator, spinning stops the others.\n";
+    if !own.is_empty() {
+        text += "Programs of --own have no ideal: how many threads they have is not known. They always do all of their work, from\n\
+                 start to end, which is what is predicted, too.\n";
+    }
     text
 }
 
@@ -269,5 +276,17 @@ mod tests {
         let mut names: Vec<&str> = heading.trim().split("  ").map(str::trim).filter(|name| !name.is_empty()).collect();
         names.sort_unstable();
         assert!(names.len() == 15 && names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn the_legend_says_what_was_run_and_which_programs_have_no_ideal() {
+        let own = [Program::own("app=./app -j{threads}").unwrap()];
+        let of = |name: &str| legend(&[Bench::named(name, &own).unwrap()]);
+        let text = of("app:2+lu");
+        assert!(
+            text.starts_with("lu        a shrinking matrix and barriers (as lu)\napp       ./app -j{threads}\n"),
+            "{text}"
+        );
+        assert!(text.contains("--own have no ideal") && !of("lu").contains("--own"));
     }
 }

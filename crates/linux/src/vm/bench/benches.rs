@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU8;
 
-use super::programs::{self, Program, ProgramType};
+use super::programs::{self, CALIBRATED, Program, ProgramType};
 use crate::spec::Spec;
 
 /// Programs that run at the same time.
@@ -17,10 +17,10 @@ pub struct Bench {
 }
 
 /// A program, and how many threads it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// The program's name.
-    pub program: &'static str,
+    /// The program.
+    pub program: Program,
     /// If it has not as many as the machine has cores.
     pub threads: Option<NonZeroU8>,
 }
@@ -70,41 +70,44 @@ pub enum Unknown {
     Threads(String),
     /// A number of threads for a program that has one.
     #[error("{0} always has one thread")]
-    Serial(&'static str),
+    Serial(String),
+    /// A number of threads for a program of the user's own that cannot be told it.
+    #[error("{0:?}: the command of {1} has no {{threads}}, where the number of its threads would stand")]
+    Untold(String, String),
     /// A program that is not on this machine.
     #[error("{0} is not installed, and the guest has what this machine has; on Debian: apt install {0}")]
-    NotInstalled(&'static str),
+    NotInstalled(String),
 }
 
 impl Bench {
     /// The bench of this name: that of a program, of a mix, or names of programs joined by `+`, each with its number of threads
-    /// after a `:` if that is not the number of cores.
+    /// after a `:` if that is not the number of cores. The user's `own` programs have their names, too.
     ///
     /// # Errors
     /// There is none, or one of its programs is not installed.
-    pub fn named(name: &str) -> Result<Self, Unknown> {
+    pub fn named(name: &str, own: &[Program]) -> Result<Self, Unknown> {
         let programs = MIXES.iter().find(|(mix, _)| *mix == name).map_or(name, |(_, programs)| *programs);
-        let members: Result<Vec<Member>, Unknown> = programs.split('+').map(Member::named).collect();
+        let members: Result<Vec<Member>, Unknown> = programs.split('+').map(|name| Member::named(name, own)).collect();
         let bench = Self { name: name.to_owned(), members: members? };
-        if bench.members.iter().map(|member| member.program).collect::<BTreeSet<_>>().len() < bench.members.len() {
+        if bench.all().collect::<BTreeSet<_>>().len() < bench.members.len() {
             return Err(Unknown::Twice(name.to_owned()));
         }
         if let Some(program) = bench.all().find(|program| !program.is_here()) {
-            return Err(Unknown::NotInstalled(program.name));
+            return Err(Unknown::NotInstalled(program.name.to_string()));
         }
         Ok(bench)
     }
 
     /// What is measured where nothing else is said.
     pub fn usual() -> Vec<Self> {
-        USUAL.iter().filter_map(|name| Self::named(name).ok()).collect()
+        USUAL.iter().filter_map(|name| Self::named(name, &[]).ok()).collect()
     }
 
     /// All that can be measured here, and why the rest cannot.
     pub fn everything() -> (Vec<Self>, Vec<Unknown>) {
         let (mut benches, mut missing) = (Vec::new(), Vec::new());
         for name in Self::names() {
-            match Self::named(name) {
+            match Self::named(name, &[]) {
                 Ok(bench) => benches.push(bench),
                 Err(why) => missing.push(why),
             }
@@ -114,7 +117,7 @@ impl Bench {
 
     /// Every name, but for those that join others.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        programs::PROGRAMS.iter().map(|program| program.name).chain(MIXES.iter().map(|(name, _)| *name))
+        programs::PROGRAMS.iter().map(|program| &*program.name).chain(MIXES.iter().map(|(name, _)| *name))
     }
 
     /// Whether all that it does is compute, so that a recording says what it does elsewhere.
@@ -122,14 +125,24 @@ impl Bench {
         self.all().all(|program| program.program_type == ProgramType::Computes)
     }
 
-    /// Whether its time measures how much its programs got done.
-    pub(super) fn is_work(&self) -> bool {
-        self.all().all(|program| program.program_type != ProgramType::Sleeps)
+    /// Whether it is known how long it would take at best: its time measures how much its programs got done, and how many threads each
+    /// of them has is known.
+    pub(super) fn has_ideal(&self) -> bool {
+        self.all().all(|program| program.program_type != ProgramType::Sleeps && !program.is_own())
     }
 
     /// Its program that measures how long threads waited to run.
-    pub(super) fn waits(&self) -> Option<&'static str> {
-        self.all().find(|program| program.program_type == ProgramType::Sleeps).map(|program| program.name)
+    pub(super) fn waits(&self) -> Option<&str> {
+        self.all().find(|program| program.program_type == ProgramType::Sleeps).map(|program| &*program.name)
+    }
+
+    /// What can do a part of its work, to warm up. For the user's own programs, which cannot, another one stands in.
+    pub(super) fn warm_up(&self) -> Self {
+        let stands_in = |member: &Member| match programs::find(CALIBRATED).filter(|_| member.program.is_own()) {
+            Some(other) => Member { program: other.clone(), threads: member.threads },
+            None => member.clone(),
+        };
+        Self { name: self.name.clone(), members: self.members.iter().map(stands_in).collect() }
     }
 
     /// How many of the machine's cores it can use.
@@ -138,23 +151,27 @@ impl Bench {
         threads.min(usize::from(spec.cores())) as u16
     }
 
-    fn all(&self) -> impl Iterator<Item = &'static Program> {
-        self.members.iter().filter_map(|member| programs::find(member.program))
+    fn all(&self) -> impl Iterator<Item = &Program> {
+        self.members.iter().map(|member| &member.program)
     }
 }
 
 impl Member {
     /// `name` is that of a program, or `lu:2`.
-    fn named(name: &str) -> Result<Self, Unknown> {
+    fn named(name: &str, own: &[Program]) -> Result<Self, Unknown> {
         let (program, threads) =
             name.split_once(':').map_or((name, None), |(program, threads)| (program, Some(threads)));
-        let program = programs::find(program).ok_or_else(|| Unknown::Name(program.to_owned()))?;
+        let found = programs::find(program).or_else(|| own.iter().find(|own| own.name == program));
+        let program = found.ok_or_else(|| Unknown::Name(program.to_owned()))?.clone();
         let threads =
             threads.map(|threads| threads.parse().map_err(|_| Unknown::Threads(name.to_owned()))).transpose()?;
         match (program.is_serial(), threads) {
-            (true, Some(_)) => Err(Unknown::Serial(program.name)),
-            (true, None) => Ok(Self { program: program.name, threads: Some(NonZeroU8::MIN) }),
-            (false, threads) => Ok(Self { program: program.name, threads }),
+            (true, Some(_)) => Err(Unknown::Serial(program.name.into_owned())),
+            (true, None) => Ok(Self { program, threads: Some(NonZeroU8::MIN) }),
+            (false, Some(_)) if !program.takes_threads() => {
+                Err(Unknown::Untold(name.to_owned(), program.name.into_owned()))
+            }
+            (false, threads) => Ok(Self { program, threads }),
         }
     }
 
@@ -166,9 +183,9 @@ impl Member {
 
 impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.program)?;
+        f.write_str(&self.program.name)?;
         match self.threads {
-            Some(threads) if !programs::find(self.program).is_some_and(Program::is_serial) => write!(f, ":{threads}"),
+            Some(threads) if !self.program.is_serial() => write!(f, ":{threads}"),
             _ => Ok(()),
         }
     }
@@ -180,19 +197,28 @@ mod tests {
 
     #[test]
     fn benches_are_programs_mixes_and_what_is_joined() {
-        let named = |name: &str| Bench::named(name).unwrap().members.iter().map(Member::to_string).collect::<Vec<_>>();
+        let own = [Program::own("app=./app -j{threads}").unwrap(), Program::own("other=make").unwrap()];
+        let named =
+            |name: &str| Bench::named(name, &own).unwrap().members.iter().map(Member::to_string).collect::<Vec<_>>();
         assert_eq!(named("two"), ["barrier", "pipeline"]);
         assert_eq!(named("lu+equal"), ["lu", "equal"]);
         assert_eq!(named("lu:2+equal"), ["lu:2", "equal"]);
+        assert_eq!(named("app:3+lu+other"), ["app:3", "lu", "other"]);
         for bad in ["", "fast", "lu+", "two+lu", "lu,equal", "two:2"] {
-            assert!(matches!(Bench::named(bad), Err(Unknown::Name(_))), "{bad}");
+            assert!(matches!(Bench::named(bad, &own), Err(Unknown::Name(_))), "{bad}");
         }
         for bad in ["lu:", "lu:0", "lu:256", "lu:2:2", "lu:-1"] {
-            assert!(matches!(Bench::named(bad), Err(Unknown::Threads(_))), "{bad}");
+            assert!(matches!(Bench::named(bad, &own), Err(Unknown::Threads(_))), "{bad}");
         }
-        assert!(matches!(Bench::named("lu+lu"), Err(Unknown::Twice(_))));
-        assert!(matches!(Bench::named("lu:2+lu"), Err(Unknown::Twice(_))));
-        assert!(matches!(Bench::named("sqlite3:2"), Err(Unknown::Serial("sqlite3"))));
+        for bad in ["lu+lu", "lu:2+lu", "app:2+app"] {
+            assert!(matches!(Bench::named(bad, &own), Err(Unknown::Twice(_))), "{bad}");
+        }
+        let refused = |name: &str| Bench::named(name, &own).unwrap_err().to_string();
+        assert_eq!(refused("sqlite3:2"), "sqlite3 always has one thread");
+        assert_eq!(
+            refused("lu+other:2"),
+            "\"other:2\": the command of other has no {threads}, where the number of its threads would stand"
+        );
         assert_eq!(Bench::usual().len(), USUAL.len());
         let (here, missing) = Bench::everything();
         assert_eq!(here.len() + missing.len(), Bench::names().count());
@@ -204,10 +230,18 @@ mod tests {
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
         let members: Vec<Member> =
-            MIXES.iter().flat_map(|(_, mix)| mix.split('+').map(|name| Member::named(name).unwrap())).collect();
+            MIXES.iter().flat_map(|(_, mix)| mix.split('+').map(|name| Member::named(name, &[]).unwrap())).collect();
         // Every program but those that measure the kernel is in a mix or is installed.
-        let mixed = |name: &str| members.iter().any(|member| member.program == name);
-        assert!(programs::PROGRAMS.iter().filter(|program| mixed(program.name)).count() >= 10);
+        let mixed = |program: &&Program| members.iter().any(|member| member.program == **program);
+        assert!(programs::PROGRAMS.iter().filter(mixed).count() >= 10);
+    }
+
+    #[test]
+    fn what_always_does_all_of_its_work_is_stood_in_for_and_has_no_ideal() {
+        let bench = Bench::named("app:2+lu", &[Program::own("app=./app {threads}").unwrap()]).unwrap();
+        let warm_up = bench.warm_up();
+        assert_eq!(warm_up.members.iter().map(Member::to_string).collect::<Vec<_>>(), ["equal:2", "lu"]);
+        assert!(!bench.has_ideal() && warm_up.has_ideal() && bench.computes());
     }
 
     /// As many threads as COLAB's table 4 has, but for what it draws at random.
@@ -216,7 +250,7 @@ mod tests {
         let spec: Spec = "2B2S:3".parse().unwrap();
         let threads = |name: &str| -> Vec<u16> {
             (1..=4)
-                .map(|number| Bench::named(&format!("{name}-{number}")).unwrap())
+                .map(|number| Bench::named(&format!("{name}-{number}"), &[]).unwrap())
                 .map(|bench| bench.members.iter().map(|member| member.threads(&spec)).sum())
                 .collect()
         };
@@ -224,7 +258,7 @@ mod tests {
         assert_eq!(threads("nsync"), [4, 16, 8, 20]);
         assert_eq!(threads("comm"), [4, 16, 9, 20]);
         assert_eq!(threads("comp"), [4, 17, 8, 20]);
-        let uses = |name: &str, spec: &str| Bench::named(name).unwrap().uses(&spec.parse().unwrap());
+        let uses = |name: &str, spec: &str| Bench::named(name, &[]).unwrap().uses(&spec.parse().unwrap());
         assert_eq!((uses("sync-1", "4B4S:3"), uses("sync-1", "1B1S:3"), uses("lu", "4B4S:3")), (4, 2, 8));
     }
 }

@@ -18,7 +18,7 @@ pub enum Error {
     #[error("the C compiler refuses {program}: {why}")]
     Refused {
         /// The program.
-        program: &'static str,
+        program: String,
         /// What the compiler wrote.
         why: String,
     },
@@ -32,10 +32,28 @@ pub enum Error {
         /// What it wrote to standard error.
         errors: String,
     },
+    /// A program failed in the guest.
+    #[error("{program} failed in the guest with exit status {code}{}", end(errors))]
+    Program {
+        /// The program.
+        program: String,
+        /// Its exit status, as shells have it.
+        code: u8,
+        /// The last lines that it wrote to standard error.
+        errors: String,
+    },
     /// What was measured of switches is no machine file.
     #[error("what a switch takes cannot be read: {0}")]
     Switches(String),
     /// A program ended without a time.
     #[error("{0} did not write its time")]
     NoTime(String),
+}
+
+fn end(errors: &str) -> String {
+    if errors.is_empty() {
+        "; it wrote nothing to standard error".into()
+    } else {
+        format!("; the end of its standard error:\n{errors}")
+    }
 }

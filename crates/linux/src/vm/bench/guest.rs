@@ -1,5 +1,6 @@
 //! A guest that runs what is measured.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -7,12 +8,13 @@ use evenkeel_model::Ns;
 
 use super::benches::{Bench, Member};
 use super::error::Error;
-use super::output::Output;
+use super::output::{Output, tail};
 use super::plan::{Caller, Plan};
 use super::predicted::{Played, Switches};
 use super::programs::{self, CALIBRATED};
 use super::scheduler::{Host, Scheduler};
 use crate::launch::Signals;
+use crate::quote;
 use crate::spec::Spec;
 use crate::vm::{self, Accelerator, Job, Options, Shares, Stream, Vm};
 
@@ -39,11 +41,13 @@ pub(super) struct Guest<'a> {
     vm: Option<Vm>,
     /// How often it was booted.
     boots: u32,
+    /// The seconds that each of the user's own programs has taken alone.
+    own_s: BTreeMap<Member, f64>,
 }
 
 impl<'a> Guest<'a> {
     pub(super) fn new(plan: &'a Plan, spec: Spec, folder: &'a Path, signals: &'a Signals) -> Self {
-        Self { spec, plan, folder, signals, vm: None, boots: 0 }
+        Self { spec, plan, folder, signals, vm: None, boots: 0, own_s: BTreeMap::new() }
     }
 
     /// Millions of steps that one big core does in a second.
@@ -53,21 +57,26 @@ impl<'a> Guest<'a> {
         Ok(CALIBRATION as f64 / output.time(CALIBRATED)?)
     }
 
-    /// The seconds that a program takes for a million steps, on this core or on all, warmed up as when it is measured.
+    /// The seconds that a program takes for a million steps, the user's own for all that it does, on this core or on all, warmed up as
+    /// when it is measured.
     pub(super) fn alone<C: Caller>(
         &mut self,
-        member: Member,
+        member: &Member,
         rate: f64,
         core: Option<u16>,
         caller: &mut C,
     ) -> Result<f64, C::Error> {
-        let bench = Bench { name: member.to_string(), members: vec![member] };
+        let bench = Bench { name: member.to_string(), members: vec![member.clone()] };
         let bound = core.map_or(String::new(), |core| format!("taskset -cp {core} $$ >/dev/null; "));
-        let line = format!("{bound}{}; {}", self.line(&bench, rate / WARM_UP), self.line(&bench, rate));
+        let line = bound + &self.warmed_up(&bench, rate);
         // One core does what is meant for all, and takes as many times as long.
         let more = core.map_or(0.0, |_| self.plan.seconds * self.spec.capacity() * PATIENCE);
-        let output = self.measure_for(self.part(&bench), more, &bench.name, &shell(&line), caller)?;
-        Ok(output.time(member.program)? / self.steps(rate, &bench) as f64)
+        let output = self.measure_within(self.limit(&bench, more), &bench.name, &shell(&line), caller)?;
+        let time = output.time(&member.program.name)?;
+        if member.program.is_own() {
+            self.own_s.insert(member.clone(), time);
+        }
+        Ok(time / self.steps(rate, &bench, member) as f64)
     }
 
     /// What a switch between two threads takes under a scheduler. One inside the kernel does more at each than the guest's own.
@@ -90,12 +99,12 @@ impl<'a> Guest<'a> {
         caller: &mut C,
     ) -> Result<Vec<Vec<Played>>, C::Error> {
         let file = self.folder.join(format!("{}-{}.ek", self.spec, bench.name));
-        let command = caller.recording(&self.spec, &file, &shell(&self.line(bench, rate)))?;
-        self.measure_for(self.part(bench), 0.0, &format!("{} recorded", bench.name), &command, caller)?;
+        let command = caller.recording(&self.spec, &file, &self.command(bench, rate))?;
+        self.measure_within(self.limit(bench, 0.0), &format!("{} recorded", bench.name), &command, caller)?;
         let emulated = self.vm.as_ref().is_none_or(|vm| vm.accelerator() == Accelerator::Tcg);
         let schedulers: Vec<_> =
             schedulers.iter().map(|scheduler| (*scheduler, switches.get(scheduler).copied())).collect();
-        caller.predict(&file, &schedulers, emulated)
+        caller.predict(&file, bench, &schedulers, emulated)
     }
 
     /// Runs a bench under a scheduler and returns what its programs print. A tenth of the work runs first, and its times are
@@ -107,21 +116,21 @@ impl<'a> Guest<'a> {
         rate: f64,
         caller: &mut C,
     ) -> Result<Output, C::Error> {
-        let mut command = shell(&format!("{}; {}", self.line(bench, rate / WARM_UP), self.line(bench, rate))).to_vec();
+        let mut command = shell(&self.warmed_up(bench, rate)).to_vec();
         if !scheduler.is_stock() {
             command = caller.under(&self.spec, scheduler, &command)?;
         }
         let what = format!("{} under {scheduler}", bench.name);
         let more = if scheduler.host == Host::Peer { LOAD } else { 0.0 };
-        self.measure_for(self.part(bench), more, &what, &command, caller)
+        self.measure_within(self.limit(bench, more), &what, &command, caller)
     }
 
-    fn part(&self, bench: &Bench) -> f64 {
-        largest_part(bench, &self.spec)
-    }
-
-    /// Millions of steps for each program of a bench, so that all together take the wanted time at best.
-    pub(super) fn steps(&self, rate: f64, bench: &Bench) -> u64 {
+    /// Millions of steps for a program of a bench, so that all together take the wanted time at best. The user's own counts as one, for it
+    /// always does the same.
+    pub(super) fn steps(&self, rate: f64, bench: &Bench, member: &Member) -> u64 {
+        if member.program.is_own() {
+            return 1;
+        }
         let capacity = self.spec.capacity_of(bench.uses(&self.spec));
         ((self.plan.seconds * capacity * rate) as u64 / bench.members.len() as u64).max(1)
     }
@@ -135,31 +144,39 @@ impl<'a> Guest<'a> {
         self.vm.as_ref().and_then(Vm::shares)
     }
 
-    /// A shell's line that has all programs of a bench begin together and waits for them.
-    fn line(&self, bench: &Bench, rate: f64) -> String {
-        let steps = self.steps(rate, bench);
-        let programs = bench.members.iter().filter_map(|member| {
-            let program = programs::find(member.program)?;
-            Some(program.invocation(self.folder, member.threads(&self.spec), steps))
+    /// A command that has all programs of a bench begin together and waits for them.
+    fn command(&self, bench: &Bench, rate: f64) -> Vec<String> {
+        let programs = bench.members.iter().map(|member| {
+            let (threads, steps) = (member.threads(&self.spec), self.steps(rate, bench, member));
+            member.program.invocation(self.folder, threads, steps)
         });
         programs::together(self.folder, programs)
     }
 
-    /// Runs a command, which is `what` for people, and again in a new guest if this one dies.
-    fn measure<C: Caller>(&mut self, what: &str, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
-        self.measure_for(1.0, 0.0, what, command, caller)
+    /// A shell's line that does so after a part of the work.
+    fn warmed_up(&self, bench: &Bench, rate: f64) -> String {
+        let before = self.command(&bench.warm_up(), rate / WARM_UP);
+        format!("{}; {}", quote::line(before), quote::line(self.command(bench, rate)))
     }
 
-    /// The same for a command of which a thread has this part to do, and that takes so many seconds before it begins.
-    fn measure_for<C: Caller>(
+    fn limit(&self, bench: &Bench, more: f64) -> Option<Ns> {
+        limit(self.plan.seconds, &self.spec, bench, &self.own_s, more)
+    }
+
+    /// Runs a command, which is `what` for people, and again in a new guest if this one dies.
+    fn measure<C: Caller>(&mut self, what: &str, command: &[String], caller: &mut C) -> Result<Output, C::Error> {
+        self.measure_within(Some(timeout(self.plan.seconds, &self.spec, 1.0, 0.0)), what, command, caller)
+    }
+
+    /// The same for a command that may take so long; without a limit, as long as it likes.
+    fn measure_within<C: Caller>(
         &mut self,
-        part: f64,
-        more: f64,
+        timeout: Option<Ns>,
         what: &str,
         command: &[String],
         caller: &mut C,
     ) -> Result<Output, C::Error> {
-        let timeout = timeout(self.plan.seconds, &self.spec, part, more);
+        let directory = self.plan.directory.as_deref().unwrap_or(self.folder);
         let mut boots = 0;
         loop {
             boots += 1;
@@ -169,7 +186,7 @@ impl<'a> Guest<'a> {
             let mut warn = |text: &str| caller.warn(text);
             let vm = self.vm(&mut warn)?;
             let before = vm.boots();
-            let job = Job { command, directory: folder, writable: &[], timeout: Some(timeout) };
+            let job = Job { command, directory, writable: &[], timeout };
             let mut keep = |stream, bytes: &[u8]| {
                 let kept = if stream == Stream::Output { &mut text } else { &mut errors };
                 kept.extend_from_slice(bytes);
@@ -179,8 +196,15 @@ impl<'a> Guest<'a> {
             let anew = vm.boots() - before;
             self.boots += anew;
             match ran {
-                Ok(ended) if ended.code == 0 => return Ok(Output::of(&String::from_utf8_lossy(&text))),
                 Ok(ended) => {
+                    let output = Output::of(&String::from_utf8_lossy(&text));
+                    if ended.code == 0 {
+                        return Ok(output);
+                    }
+                    if let Some((program, code)) = output.failed() {
+                        let errors = tail(&programs::errors(folder, program));
+                        return Err(Error::Program { program: program.to_owned(), code, errors }.into());
+                    }
                     let (command, errors) = (command.join(" "), String::from_utf8_lossy(&errors).into_owned());
                     return Err(Error::Failed { command, code: ended.code, errors }.into());
                 }
@@ -225,6 +249,14 @@ fn largest_part(bench: &Bench, spec: &Spec) -> f64 {
     capacity / (bench.members.len() as f64 * f64::from(fewest))
 }
 
+/// How long a run of a bench may take, with so many seconds `more` for what else belongs to it. As long as it likes while it is not known
+/// how long the user's own programs in it take.
+fn limit(seconds: f64, spec: &Spec, bench: &Bench, own_s: &BTreeMap<Member, f64>, more: f64) -> Option<Ns> {
+    let own = bench.members.iter().filter(|member| member.program.is_own());
+    let own: Option<f64> = own.map(|member| own_s.get(member).copied()).sum();
+    Some(timeout(seconds + own?, spec, largest_part(bench, spec), more))
+}
+
 /// How long a run may take that is done within so many seconds at best, of which a thread has this part to do, and so much `more` for
 /// what else belongs to it.
 fn timeout(seconds: f64, spec: &Spec, part: f64, more: f64) -> Ns {
@@ -246,6 +278,7 @@ fn shell(line: &str) -> [String; 3] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::programs::Program;
     use super::*;
 
     #[test]
@@ -259,10 +292,21 @@ mod tests {
     #[test]
     fn a_program_of_one_thread_in_a_mix_has_not_hung_on_a_little_core() {
         let spec: Spec = "8B8S:60".parse().unwrap();
-        let part = |name: &str| largest_part(&Bench::named(name).unwrap(), &spec);
+        let part = |name: &str| largest_part(&Bench::named(name, &[]).unwrap(), &spec);
         // Half of what six big cores do, and a tenth before it.
         assert_eq!((part("locks:5+equal:1"), part("equal:1")), (3.0, 1.0));
         assert!(timeout(2.0, &spec, 3.0, 0.0) > Ns::from_secs(396));
+    }
+
+    #[test]
+    fn how_long_a_program_of_the_users_own_may_take_is_known_once_it_has_run() {
+        let (spec, own) = ("2B2S:3".parse().unwrap(), [Program::own("app=./app").unwrap()]);
+        let bench = Bench::named("app+lu", &own).unwrap();
+        assert_eq!(limit(2.0, &spec, &bench, &BTreeMap::new(), 0.0), None);
+        let own_s = BTreeMap::from([(bench.members[0].clone(), 60.0)]);
+        assert!(limit(2.0, &spec, &bench, &own_s, 0.0) >= Some(Ns::from_secs(20 * 62)));
+        let other = Bench::named("lu", &own).unwrap();
+        assert!(limit(2.0, &spec, &other, &own_s, 0.0) <= Some(Ns::from_secs(60)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::spec::Spec;
 /// How often a repetition is measured, if guests die in it.
 const ATTEMPTS: u32 = 2;
 
-/// Seconds per million steps, by program and its number of threads.
+/// Seconds per million steps, of the user's own programs for all that they do, by program and its number of threads.
 type Costs = BTreeMap<Member, f64>;
 
 impl Plan {
@@ -28,7 +28,7 @@ impl Plan {
     pub fn measure<C: Caller>(&self, caller: &mut C) -> Result<(), C::Error> {
         let folder = Scratch::new("bench").map_err(Error::Folder)?;
         let members = self.members();
-        programs::compile(folder.path(), &members.iter().map(|member| member.program).collect())?;
+        programs::compile(folder.path(), &members.iter().map(|member| &member.program).collect())?;
         let signals = Signals::new().map_err(Error::Signals)?;
         for spec in &self.specs {
             let mut series: Vec<_> = self.benches.iter().map(|bench| Series { bench, boots: Vec::new() }).collect();
@@ -64,7 +64,7 @@ impl Plan {
         let mut costs = Costs::new();
         for member in members {
             caller.begins(&format!("{spec}: {member}"));
-            costs.insert(*member, rate * guest.alone(*member, rate, None, caller)?);
+            costs.insert(member.clone(), rate * guest.alone(member, rate, None, caller)?);
         }
         Ok(costs)
     }
@@ -84,14 +84,21 @@ impl Plan {
         let rate = guest.rate(caller)?;
         let mut one_core = Costs::new();
         for member in members {
-            caller.begins(&format!("{spec}: {member} on one core"));
-            one_core.insert(*member, guest.alone(*member, rate, Some(0), caller)?);
+            if member.program.is_own() {
+                // It has no ideal to be found, but is to be loaded, and translated, before it is measured.
+                caller.begins(&format!("{spec}: {member}"));
+                guest.alone(member, rate, None, caller)?;
+            } else {
+                caller.begins(&format!("{spec}: {member} on one core"));
+                one_core.insert(member.clone(), guest.alone(member, rate, Some(0), caller)?);
+            }
         }
         let here = self.switches(guest, caller)?;
         let mut boots = Vec::new();
         for bench in &self.benches {
-            let steps = guest.steps(rate, bench) as f64;
-            let cost = |costs: &Costs, member: &Member| costs.get(member).copied().unwrap_or(f64::NAN) * steps;
+            let cost = |costs: &Costs, member: &Member| {
+                costs.get(member).copied().unwrap_or(f64::NAN) * guest.steps(rate, bench, member) as f64
+            };
             let alone = bench
                 .members
                 .iter()

@@ -2,7 +2,7 @@
 //! programs' schedulers.
 //!
 //! First each program is timed alone on a guest of big cores only. Then, in the guest that is measured, alone on one big core,
-//! from which follows what would be ideal. Then, in each repetition, every bench is recorded under the guest's own
+//! from which follows what would be ideal; of the user's own programs that is not known. Then, in each repetition, every bench is recorded under the guest's own
 //! scheduler, for a prediction, and runs under every scheduler in turn, so that differences are those of neighbours in time.
 
 mod benches;

@@ -28,8 +28,10 @@ pub struct Plan {
     pub boots: u32,
     /// How often each bench runs under each scheduler in each boot.
     pub repeat: u32,
-    /// How long a run takes at best.
+    /// How long a run takes at best, beside the user's own programs.
     pub seconds: f64,
+    /// Where the user's own programs run, which they may write to; `None` if there are none.
+    pub directory: Option<PathBuf>,
     /// The guests' kernel.
     pub kernel: PathBuf,
 }
@@ -57,7 +59,7 @@ pub trait Caller {
     /// There is none.
     fn measuring(&self, file: &Path) -> Result<Vec<String>, Self::Error>;
 
-    /// Plays the recorded programs several times under each scheduler, in the order in which they were started.
+    /// Plays the recorded programs of a bench several times under each scheduler, in its order.
     /// A switch between two threads takes as long as the recording says, unless it was measured under the scheduler. Everything takes
     /// longer in a guest that is emulated. The recording's file will be replaced.
     ///
@@ -66,6 +68,7 @@ pub trait Caller {
     fn predict(
         &self,
         recording: &Path,
+        bench: &Bench,
         schedulers: &[(&Scheduler, Option<Ns>)],
         emulated: bool,
     ) -> Result<Vec<Vec<Played>>, Self::Error>;
@@ -102,7 +105,7 @@ impl Plan {
 
     /// Every program of the benches with each of its numbers of threads, once.
     pub(super) fn members(&self) -> BTreeSet<Member> {
-        self.benches.iter().flat_map(|bench| &bench.members).copied().collect()
+        self.benches.iter().flat_map(|bench| &bench.members).cloned().collect()
     }
 
     /// The schedulers that the simulator knows.

@@ -7,7 +7,6 @@ use super::difference::of_boots;
 use super::error::Error;
 use super::output::Output;
 use super::predicted::{Predicted, Predictions, Switches};
-use super::programs;
 use super::scheduler::Scheduler;
 use super::totals::{self, Accuracy, Total};
 use crate::spec::Spec;
@@ -50,7 +49,7 @@ pub struct Row {
     /// Which share of the programs began on a big core, in all runs together. `None` if that is known of none.
     pub began_on_big: Option<f64>,
     /// The ideal makespan: all work, measured on one big core, divided by the capacity of as many cores as the bench has threads.
-    /// If one program alone would take longer, its time. `None` where programs sleep.
+    /// If one program alone would take longer, its time. `None` where programs sleep, and where one is the user's own.
     pub ideal_s: Option<f64>,
     /// The makespan against that of the guest's own scheduler.
     pub against_stock: Option<Difference>,
@@ -84,7 +83,7 @@ pub struct Latency {
 /// What a program of a bench takes alone, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Alone {
-    /// On one big core.
+    /// On one big core; not a number for the user's own.
     pub one_core_s: f64,
     /// On as many big cores as the machine has cores.
     pub big_only_s: f64,
@@ -108,8 +107,8 @@ impl Run {
         let figure = |what| bench.waits().and_then(|program| output.figure(program, what));
         let on_big = |member: &Member| {
             // Where the first of several threads of an installed one ended says nothing of where it began.
-            let known = programs::find(member.program).is_some_and(|program| program.knows_where_it_began());
-            output.core(member.program).filter(|_| known).map(|core| core < spec.big)
+            let core = output.core(&member.program.name).filter(|_| member.program.knows_where_it_began());
+            core.map(|core| core < spec.big)
         };
         let mut run = Self {
             makespan: 0.0,
@@ -120,7 +119,7 @@ impl Run {
             began_on_big: bench.members.iter().map(on_big).collect(),
         };
         for (member, alone) in bench.members.iter().zip(alone) {
-            let time = output.time(member.program)?;
+            let time = output.time(&member.program.name)?;
             let slowdown = time / alone.big_only_s;
             run.makespan = run.makespan.max(time);
             run.h_antt += slowdown / bench.members.len() as f64;
@@ -202,7 +201,7 @@ impl Series<'_> {
             makespan_s,
             makespan_sd_s,
             began_on_big: totals::mean(&began.map(|on_big| f64::from(u8::from(*on_big))).collect::<Vec<_>>()),
-            ideal_s: self.over_boots(|boot| self.bench.is_work().then(|| boot.ideal(spec, self.bench))),
+            ideal_s: self.over_boots(|boot| self.bench.has_ideal().then(|| boot.ideal(spec, self.bench))),
             against_stock: self.difference(column, |run| Some(run.makespan)),
             predicted: Predicted::of(&self.boots, schedulers, column),
             h_antt: mean(|run| Some(run.h_antt))?,
@@ -250,7 +249,7 @@ fn mean_and_deviation(runs: &[Run], value: impl Fn(&Run) -> Option<f64>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vm::bench::{Host, Played};
+    use crate::vm::bench::{Host, Played, Program};
 
     fn close(found: f64, expected: f64) {
         assert!((found - expected).abs() < 1e-9, "{found} {expected}");
@@ -281,7 +280,7 @@ mod tests {
 
     #[test]
     fn rows_compare_runs_with_the_ideal_and_in_pairs_with_the_first_scheduler() {
-        let (spec, bench): (Spec, _) = ("2B2S:2".parse().unwrap(), Bench::named("equal").unwrap());
+        let (spec, bench): (Spec, _) = ("2B2S:2".parse().unwrap(), Bench::named("equal", &[]).unwrap());
         // Twice as long, twice as noisy: the second pair is slow for both.
         let series = series(
             &bench,
@@ -334,7 +333,7 @@ mod tests {
         let ideal = |name: &str, works: &[f64]| {
             let alone = works.iter().map(|work| Alone { one_core_s: *work, big_only_s: 1.0 }).collect();
             let boot = Boot { alone, predicted: Vec::new(), runs: Vec::new() };
-            boot.ideal(&spec, &Bench::named(name).unwrap())
+            boot.ideal(&spec, &Bench::named(name, &[]).unwrap())
         };
         close(ideal("equal:2+lu:2", &[4.0, 4.0]), 2.0);
         close(ideal("equal:2+lu:2", &[6.0, 2.0]), 3.0);
@@ -344,7 +343,7 @@ mod tests {
     #[test]
     fn what_was_measured_until_it_ended_is_told_and_how_much_is_missing() {
         let (spec, equal, lu): (Spec, _, _) =
-            ("2B2S:2".parse().unwrap(), Bench::named("equal").unwrap(), Bench::named("lu").unwrap());
+            ("2B2S:2".parse().unwrap(), Bench::named("equal", &[]).unwrap(), Bench::named("lu", &[]).unwrap());
         // A second boot has begun: one bench has run in it, under two schedulers of three.
         let mut first = series(&equal, &[&[Some("equal 4")], &[Some("equal 2")], &[Some("equal 2")]]);
         first.boots.extend(series(&equal, &[&[Some("equal 8")], &[Some("equal 2")], &[]]).boots);
@@ -362,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_mix_is_the_mean_of_its_programs_and_ends_with_the_last() {
-        let bench = Bench::named("equal+lu").unwrap();
+        let bench = Bench::named("equal+lu", &[]).unwrap();
         let alone = [1.0, 2.0].map(|big_only_s| Alone { one_core_s: 4.0, big_only_s });
         let run = Run::of(&"2B2S".parse().unwrap(), &bench, &alone, &Output::of("equal 3\nlu 4\n")).unwrap();
         close(run.makespan, 4.0);
@@ -387,7 +386,7 @@ mod tests {
     /// Two programs, of which the second takes four times as long if it begins on a little core, but under `pfs`.
     #[test]
     fn a_prediction_is_told_where_programs_began() {
-        let bench = Bench::named("equal+lu").unwrap();
+        let bench = Bench::named("equal+lu", &[]).unwrap();
         let played = |slow: f64| {
             let all = [[false, false], [true, false], [true, true]];
             let seconds = |began: [bool; 2]| vec![1.0, if began[1] { 1.0 } else { slow }];
@@ -424,8 +423,21 @@ mod tests {
     }
 
     #[test]
+    fn a_program_of_the_users_own_is_compared_and_has_no_ideal() {
+        let bench = Bench::named("app", &[Program::own("app=./app").unwrap()]).unwrap();
+        let series = series(&bench, &[&[Some("app 4\napp.core 0")], &[Some("app 2")], &[None]]);
+        let measured = Measured::of("2B2S:2".parse().unwrap(), None, &schedulers(), &[series], &[], 1);
+        let [stock, run] = &measured.rows[..] else { panic!("{measured:?}") };
+        assert_eq!((stock.ideal_s, stock.began_on_big, run.ideal_s), (None, None, None));
+        close(run.against_stock.unwrap().value, -0.5);
+        close(run.h_antt, 2.0 / 1.5);
+        close(measured.totals[0].programs.unwrap().value, -0.5);
+        assert_eq!(measured.accuracy.len(), 2);
+    }
+
+    #[test]
     fn latencies_are_compared_and_have_no_ideal() {
-        let bench = Bench::named("wakeup").unwrap();
+        let bench = Bench::named("wakeup", &[]).unwrap();
         let text = |p50: &str| format!("wakeup 2\nwakeup.p50 {p50}\nwakeup.p99 0.004\n");
         let (stock, other) = (text("0.001"), text("0.003"));
         let series = series(&bench, &[&[Some(&stock)], &[Some(&other)], &[None]]);
