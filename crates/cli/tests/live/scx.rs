@@ -231,8 +231,8 @@ fn a_terminal_shows_figures_while_it_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (output, errors) = quiet_guest(folder.path(), "status", &[]);
     let expected = "alone: 0 disabled\nquiet: 0 disabled\ncommand: 0 disabled\nbackground: 0 disabled\n";
-    assert_eq!(output, expected, "{errors}");
     let shown = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(output, expected, "{errors}\n{}", shown("alone").escape_ascii());
     let has = |name: &str, text: &str| String::from_utf8_lossy(&shown(name)).contains(text);
     assert!(has("alone", "pfs, decided in the kernel; Ctrl-C gives the machine back"));
     assert!(has("alone", "switches/s"));
