@@ -1,8 +1,9 @@
-//! Figures in the documentation that `evenkeel compare` and `sim` print.
+//! Figures in the documentation that `evenkeel compare`, `sim` and `train` print.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -49,7 +50,7 @@ fn ratios(means: &Means, of: &str, over: impl Fn(&str) -> bool) -> Vec<f64> {
 fn says(page: &str, phrase: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text = words(&std::fs::read_to_string(path).unwrap());
+    let text = words(&fs::read_to_string(path).unwrap());
     assert!(text.contains(&words(phrase)), "docs/{page} should say: {phrase}");
 }
 
@@ -131,6 +132,52 @@ fn equal_threads_progress_as_equally_as_the_page_says() {
     };
     let (equal, fair) = (over_ideal("pfs"), over_ideal("cfs"));
     says("policies/wash.md", &format!("on `2B2S` take {equal:.2} times the ideal time, under CFS {fair:.2} times"));
+}
+
+/// The file of a program that docs/machines.md shows.
+fn shown(program: &str) -> String {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/machines.md")).unwrap();
+    let mut blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.find(|block| block.contains(&format!("name = \"{program}\"\n"))).unwrap().to_owned()
+}
+
+#[test]
+fn memory_and_caches_that_are_too_small_cost_as_much_as_the_page_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let makespans = |files: &[(&str, String)], machines: &[&str]| {
+        let paths = files.iter().map(|(name, text)| {
+            let path = folder.path().join(name).with_extension("toml");
+            fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        });
+        let paths: Vec<String> = paths.collect();
+        let machines = machines.join(",");
+        let mut args: Vec<&str> = paths.iter().map(String::as_str).collect();
+        args.extend(["--machine", &machines, "--policy", "eevdf"]);
+        compare(&args, "makespan_s")
+    };
+    let of = |means: &Means, machine: &str, workload: &str| {
+        means[&(machine.to_owned(), workload.to_owned(), "eevdf".to_owned())]
+    };
+
+    let machines = ["i9-13900k:1+0", "i9-13900k:4+0", "i9-13900k:6+0", "i9-13900k:8+0", "i9-13900k"];
+    let triad = makespans(&[("triad", shown("triad"))], &machines);
+    let [one, four, six, eight, all] = machines.map(|machine| of(&triad, machine, "triad"));
+    says("machines.md", &format!("{one:.1} s on one P core, {four:.2} on four and {six:.2} on six."));
+    says("machines.md", &format!("On eight P cores, and on all 24 cores, it takes {eight:.2} s as well"));
+    assert!((all - eight).abs() < 0.005, "{all} and {eight} s");
+
+    let one = shown("dictionary");
+    let caches = makespans(&[("two", one.repeat(2)), ("dictionary", one)], &["2B2S:2+0"]);
+    let [alone, beside] = ["dictionary", "two"].map(|workload| 1e3 * of(&caches, "2B2S:2+0", workload));
+    says("machines.md", &format!("how long beside another one of its kind: {alone:.1} and {beside:.1} ms."));
+}
+
+#[test]
+fn thresholds_of_bias_scheduling_are_those_that_the_page_says() {
+    let trained = evenkeel(&["train", "--machine", "x5560-1B3S", "--split", "1.5"]);
+    let [starved, offcore] = ["starved", "offcore"].map(|field| trained["thresholds"][field].as_f64().unwrap());
+    says("policies/bias.md", &format!("it finds {starved} and {offcore}, where the authors chose 130 and 10"));
 }
 
 #[test]
