@@ -23,6 +23,7 @@ fn of_sweep(error: &evenkeel_sweep::Error) -> Option<String> {
         evenkeel_sweep::Error::DealtAnew { .. } => {
             "--output names another file, --drop leaves them to the other parts".into()
         }
+        evenkeel_sweep::Error::TooMany { .. } => "--incomplete merges some of them".into(),
         evenkeel_sweep::Error::Missing { .. } => "--incomplete merges what there is".into(),
         evenkeel_sweep::Error::NoTable { source, .. } => {
             let how = if has_no_room(source) { "expected room there: make some" } else { "see to that" };

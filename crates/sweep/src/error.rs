@@ -124,6 +124,17 @@ pub enum Error {
         /// What differs.
         why: String,
     },
+    /// More parts than files can be open at once.
+    #[error(
+        "{parts} parts are too many to be open at once: this process may have {limit} files open; expected a higher limit \
+         (`ulimit -n`), or fewer parts: what is merged of some of them is a part, too"
+    )]
+    TooMany {
+        /// How many parts there are.
+        parts: usize,
+        /// How many files this process may have open.
+        limit: u64,
+    },
     /// Runs are in none of the parts.
     #[error(
         "{missing} of {of} runs are in none of the files, such as run {first}: is a shard missing, or not at its end?"
@@ -167,6 +178,13 @@ impl Error {
             ParquetError::General(message) | ParquetError::EOF(message) => {
                 Self::table(&path, format_args!("no Parquet file, or a broken one: {message}"))
             }
+            ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+                Ok(source) if source.kind() != io::ErrorKind::UnexpectedEof => {
+                    Self::Unreadable { path: path.clone(), source: *source }
+                }
+                Ok(end) => Self::table(&path, end),
+                Err(other) => Self::table(&path, other),
+            },
             other => Self::table(&path, other),
         }
     }

@@ -42,6 +42,7 @@ mod key;
 mod known;
 mod merge;
 mod named;
+mod open_files;
 mod pages;
 mod places;
 mod row;

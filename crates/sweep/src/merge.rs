@@ -9,6 +9,7 @@ use std::vec::IntoIter;
 use crate::columns::Record;
 use crate::error::{Error, Result};
 use crate::journal::{self, Journal};
+use crate::open_files;
 use crate::table::{About, Reader, Writer, replaceable};
 
 /// What is wanted of a merge.
@@ -35,12 +36,18 @@ pub fn at_its_end(table: &Path) -> Result<Journal> {
 }
 
 /// Puts the rows of tables in the order of their grid into one: what one machine would have written, to the byte. A run that
-/// several have is there once. Returns how many runs there are.
+/// several have is there once. Returns how many runs there are. All parts are open at once, for which this process's limit of open
+/// files is raised, as far as it may.
 ///
 /// # Errors
-/// A file cannot be read or written, they are not of one sweep, one of them is not at its end, runs are missing, or
-/// runs would be lost that the table has. With [`Merging`] the last two are none.
+/// A file cannot be read or written, there are more than can be open, they are not of one sweep, one of them is not at its end,
+/// runs are missing, or runs would be lost that the table has. With [`Merging`] the last two are none.
 pub fn merge(parts: &[PathBuf], table: &Path, wanted: Merging) -> Result<u64> {
+    open_files::as_many_as_allowed();
+    merge_open(parts, table, wanted).map_err(|error| open_files::explained(error, parts.len()))
+}
+
+fn merge_open(parts: &[PathBuf], table: &Path, wanted: Merging) -> Result<u64> {
     replaceable(table)?;
     // Also kept from others until the table is written.
     let _journal = at_its_end(table)?;

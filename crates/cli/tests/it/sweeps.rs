@@ -133,6 +133,45 @@ fn parts_are_put_together_and_missing_ones_are_named() {
 }
 
 #[test]
+fn more_parts_than_files_may_be_open_are_merged_in_two_steps() {
+    let folder = folder(&GRID.replace("40", "4"));
+    let folder = folder.path();
+    json(folder, &["sweep", "grid.toml", "-o", "whole.parquet"]);
+    for part in ["1", "2"] {
+        json(folder, &["sweep", "grid.toml", "--shard", &format!("{part}/2"), "-o", &format!("{part}-1.parquet")]);
+        for copy in 2..=30 {
+            fs::copy(folder.join(format!("{part}-1.parquet")), folder.join(format!("{part}-{copy}.parquet"))).unwrap();
+        }
+    }
+    let merge = |limit: &str, arguments: &str| {
+        let line = format!("ulimit {limit}; exec \"$0\" merge {arguments}");
+        let mut limited = Command::new("sh");
+        limited.current_dir(folder).args(["-c", &line]).arg(assert_cmd::cargo::cargo_bin!("evenkeel"));
+        limited.output().unwrap()
+    };
+    let whole = fs::read(folder.join("whole.parquet")).unwrap();
+    // The soft limit is raised.
+    let merged = merge("-S -n 48", "-o all.parquet 1-*.parquet 2-*.parquet");
+    assert!(merged.status.success(), "{merged:?}");
+    assert!(fs::read(folder.join("all.parquet")).unwrap() == whole);
+    fs::remove_file(folder.join("all.parquet")).unwrap();
+    let refused = complaint(&merge("-n 48", "-o all.parquet 1-*.parquet 2-*.parquet"));
+    for expected in ["60 parts are too many", "may have 48 files open", "`ulimit -n`", "--incomplete"] {
+        assert!(refused.contains(expected), "{refused}");
+    }
+    assert!(!folder.join("all.parquet").exists());
+    for step in [
+        "-o first.parquet --incomplete 1-*.parquet",
+        "-o second.parquet --incomplete 2-*.parquet",
+        "-o all.parquet first.parquet second.parquet",
+    ] {
+        let merged = merge("-n 48", step);
+        assert!(merged.status.success(), "{step}: {merged:?}");
+    }
+    assert!(fs::read(folder.join("all.parquet")).unwrap() == whole);
+}
+
+#[test]
 fn mistakes_cost_no_run_and_no_file() {
     for (grid, expected) in [
         ("machines = [", "grid.toml:1:"),
