@@ -633,6 +633,9 @@ class Policy:
     def refresh(self, s: State, changes: Changes, /) -> None:
         """Once a period: changes where threads may run, or how fast."""
 
+    def standing(self, s: State, thread: int, /) -> Literal["big", "little", "critical", "any"]:
+        """What it thinks of a thread since the last `refresh`, which pages show."""
+
 @final
 class State:
     """What the scheduler knows. It is lent to a hook and is gone when that returns."""

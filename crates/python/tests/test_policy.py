@@ -2,7 +2,9 @@
 
 import functools
 import gc
+import itertools
 import random
+import re
 import warnings
 
 import pytest
@@ -54,6 +56,9 @@ class Plain(Policy):
 
     def busy_factor(self):
         return super().busy_factor()
+
+    def standing(self, s, thread):
+        return super().standing(s, thread)
 
 
 class Fcf(Policy):
@@ -321,6 +326,21 @@ def test_what_a_policy_owes_is_checked_where_it_calls_the_hooks_of_cfs():
     for policy in (Owes, Enters):
         with pytest.raises(evenkeel.Error, match=r"owes returned 9223372036854775807: .*2\*\*60"):
             evenkeel.simulate("Sync-2", "2B2S", policy)
+
+
+def test_what_a_policy_thinks_of_threads_is_on_pages(tmp_path):
+    def judged(word):
+        hooks = {"period": lambda self: 1_000_000, "standing": lambda self, s, thread: word}
+        run = evenkeel.simulate("radix", "2B2S", type("Says", (Policy,), hooks))
+        run.save_html(tmp_path / "run.html")
+        html = (tmp_path / "run.html").read_text(encoding="utf-8")
+        return set(re.findall(r'"judged":(\{[^}]*\})', html))
+
+    pages = [judged(word) for word in ("any", "big", "little", "critical")]
+    assert ['"count":0,' in str(page) for page in pages] == [True, False, False, False]
+    assert all(one.isdisjoint(other) for one, other in itertools.combinations(pages, 2))
+    with pytest.raises(evenkeel.Error, match="standing returned 'huge': expected big, little"):
+        judged("huge")
 
 
 def test_changes_that_cannot_be_made_are_said():

@@ -7,16 +7,18 @@ use std::sync::{Mutex, PoisonError};
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{CoreId, CoreSet, Machine, Ns, ThreadId};
 use evenkeel_sched::policy::parts::fair;
-use evenkeel_sched::policy::{self, Culprit, Description, Guarantee, Pick as Choice, Reads};
+use evenkeel_sched::policy::{
+    self, Culprit, Description, Guarantee, Overrides, Pick as Choice, Reads, Standing, hooks,
+};
 use evenkeel_sched::{Policy as Scheduling, Run, Setup, Span as Ran, State as Scheduler, Why as Reason};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple, PyType};
 
-use super::base::{self, HOOKS, Policy};
+use super::base::{self, Policy};
 use super::state::State;
-use super::values::{Changes, Pick, Span, Why, blamed, cores, quality};
+use super::values::{Changes, Pick, Span, Why, blamed, cores, quality, standing};
 use crate::error::Error;
 use crate::machine::Machine as PyMachine;
 use crate::work::Faults;
@@ -134,7 +136,7 @@ fn describe(made: &Bound<'_, Policy>) -> PyResult<&'static Description> {
 fn overridden(class: &Bound<'_, PyType>) -> PyResult<Vec<&'static str>> {
     let base = class.py().get_type::<Policy>();
     let own = |hook: &&'static str| -> PyResult<bool> { Ok(!class.getattr(*hook)?.is(&base.getattr(*hook)?)) };
-    HOOKS.into_iter().filter_map(|hook| own(&hook).map(|own| own.then_some(hook)).transpose()).collect()
+    base::hooks().filter_map(|hook| own(&hook).map(|own| own.then_some(hook)).transpose()).collect()
 }
 
 /// Says which methods have the name of a hook but for a letter: they would never be called, and nothing else would tell.
@@ -146,7 +148,7 @@ fn warn_of_typing_mistakes(made: &Bound<'_, Policy>) -> PyResult<()> {
         if name.starts_with('_') {
             continue;
         }
-        let meant = HOOKS.iter().find(|hook| strsim::osa_distance(hook, &name) == 1);
+        let meant = base::hooks().find(|hook| strsim::osa_distance(hook, &name) == 1);
         if let Some(hook) =
             meant.filter(|_| class.getattr_opt(&*name).is_ok_and(|found| found.is_some_and(|it| it.is_callable())))
         {
@@ -333,6 +335,10 @@ impl<'py> Hook<'_, 'py> {
 /// What is said of an exchange that cannot be made.
 const EXCHANGE: &str = "an exchange in balance only, of threads of two cores that may run on each other's";
 
+// Each hook that there is gets to Python: of the trait's methods only `name`, which is the description's, is left to its default.
+const _: () = assert!(<Adaptor as Overrides>::METHODS.len() + 1 == <dyn Scheduling as Overrides>::METHODS.len());
+
+#[hooks]
 impl Scheduling for Adaptor {
     fn description(&self) -> &'static Description {
         self.description
@@ -510,5 +516,15 @@ impl Scheduling for Adaptor {
         };
         self.decide("refresh", s, call, || ());
         self.ask_period();
+    }
+
+    fn standing(&self, s: &Scheduler, thread: ThreadId) -> Standing {
+        let call = |hook: Hook<'_, '_>| {
+            let expected = "big, little, critical or any";
+            let returned = hook.call((thread.0,))?;
+            let word: String = hook.read(&returned, expected)?;
+            standing(&word).ok_or_else(|| hook.wrong(&shown(&returned), expected))
+        };
+        self.decide("standing", s, call, Standing::default)
     }
 }

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 
 use evenkeel_model::Ns;
+use evenkeel_sched::Policy as Scheduling;
+use evenkeel_sched::policy::Overrides;
 use evenkeel_sched::policy::parts::fair;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -48,32 +50,14 @@ pub fn with_seed<T>(seed: u64, make: impl FnOnce() -> T) -> T {
     made
 }
 
-/// The hooks, by their names.
-pub const HOOKS: [&str; 23] = [
-    "accepts",
-    "period",
-    "predictor",
-    "culprit",
-    "admit",
-    "place",
-    "pick",
-    "slice",
-    "charge",
-    "owes",
-    "enter",
-    "leave",
-    "arrive",
-    "forget",
-    "expired",
-    "ran",
-    "preempts",
-    "balance",
-    "busy_factor",
-    "knows_capacities",
-    "balances_always",
-    "turned",
-    "refresh",
-];
+/// What no class overrides: its description, with its name, is made of what it says of itself.
+const NO_HOOKS: [&str; 2] = ["description", "name"];
+
+/// The hooks, by their names: all that the trait has.
+pub fn hooks() -> impl Iterator<Item = &'static str> {
+    let methods = <dyn Scheduling as Overrides>::METHODS.iter().copied();
+    methods.filter(|method| !NO_HOOKS.contains(method))
+}
 
 /// What a policy says that the thread which runs on a core owes: here Python calls it, and it is not checked elsewhere.
 fn owed(policy: &Bound<'_, Policy>, s: &Bound<'_, State>, running: u32, core: u16) -> PyResult<Ns> {
@@ -210,4 +194,11 @@ impl Policy {
 
     /// Once a period: sees what the threads did and changes where they may run, or how fast.
     fn refresh(&self, s: &State, changes: &Changes) {}
+
+    /// What it thinks of a thread since the last `refresh`, which pages show: `"big"` or `"little"`, where it belongs, `"critical"`, others wait
+    /// for it, or `"any"`. It changes nothing.
+    fn standing(&self, s: &State, thread: u32) -> PyResult<&'static str> {
+        s.known_thread(thread)?;
+        Ok("any")
+    }
 }

@@ -3,7 +3,7 @@
 use evenkeel_model::predict::Quality;
 use evenkeel_model::{ClusterId, CoreId, CoreSet, Counter, Hz, ThreadId};
 use evenkeel_sched as sched;
-use evenkeel_sched::policy::Culprit;
+use evenkeel_sched::policy::{Culprit, Group, Standing};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -239,6 +239,19 @@ pub fn blamed(word: &str) -> PyResult<Culprit> {
         "holders" => Ok(Culprit::Holders),
         "waker" => Ok(Culprit::Waker),
         other => Err(Error::new_err(format!("culprit {other:?}: expected holders or waker"))),
+    }
+}
+
+/// What a policy thinks of a thread, if it is such a word.
+pub fn standing(word: &str) -> Option<Standing> {
+    let group = |group| Some(Standing { group, ..Standing::default() });
+    match word {
+        "big" => group(Group::Big),
+        "little" => group(Group::Little),
+        // For how long is of use inside the kernel only.
+        "critical" => Some(Standing { urgency: 1.0, ..Standing::default() }),
+        "any" => group(Group::Either),
+        _ => None,
     }
 }
 

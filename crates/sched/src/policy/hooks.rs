@@ -9,8 +9,10 @@ use super::parts::fair;
 use crate::action::{Pick, Why};
 use crate::span::Span;
 use crate::state::State;
+use evenkeel_hooks::hooks;
 
 /// A scheduling policy.
+#[hooks]
 pub trait Policy: Send {
     /// What it is: the description beside its code.
     fn description(&self) -> &'static Description;
@@ -283,8 +285,8 @@ impl Hook {
     }
 }
 
-/// Which methods of [`Policy`] a policy overrides. Not to be implemented by hand: the attribute [`macro@super::hooks`] on
-/// the `impl` does it.
+/// Which methods of [`Policy`] a policy overrides; of `dyn Policy`, all there are. Not to be implemented by hand: the attribute
+/// [`macro@super::hooks`] on the `impl` does it.
 pub trait Overrides {
     /// Their names.
     const METHODS: &'static [&'static str];
