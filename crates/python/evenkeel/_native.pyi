@@ -65,6 +65,11 @@ class _OnType(TypedDict):
     instructions: int | None
     counters: dict[str, float] | None
 
+class _Future(TypedDict):
+    level: int | None
+    stretch: int
+    speedup: float
+
 class Error(ValueError):
     """Something does not exist, does not fit the rest, or could not be carried to its end."""
 
@@ -541,7 +546,8 @@ class Sweep:
 class Policy:
     """A scheduling policy. A class that extends it overrides hooks; each is CFS otherwise.
 
-    A class may have `name`, `reads` and `guarantees`, and an object may have a `name` of its own.
+    A class may have `name`, `reads`, `foresight` and `guarantees`, and an object may have a
+    `name` of its own.
     `period` is asked anew after each `refresh`; `predictor`, `culprit`, `busy_factor`,
     `knows_capacities` and `balances_always` once, when a run begins.
     """
@@ -551,6 +557,8 @@ class Policy:
     """What results call it: without, the name of the class."""
     reads: Literal["nothing", "speedups", "stalls"]
     """What it needs to know of threads: predicted speedups, or counters. Without, nothing."""
+    foresight: bool
+    """Whether it must know the future: `Thread.future`. Without, no."""
     guarantees: Sequence[Literal["takes-over", "balances"]]
     """What `evenkeel.conformance` checks. Without, nothing more than of every policy."""
 
@@ -846,6 +854,15 @@ class Thread:
     @property
     def speedup(self) -> float | None:
         """Predicted speedup of the biggest over the smallest core type, once there is one."""
+
+    @property
+    def future(self) -> _Future | None:
+        """What is ahead of it, for policies with `foresight`; `None`: nothing depends on it.
+
+        `level` is the least time until it and all that wait for it are done, on cores of the
+        biggest type (`None`: not known), `stretch` how long it runs until it waits or releases
+        another thread, `speedup` the true one of what it does in that time.
+        """
 
     @property
     def window(self) -> list[_OnType]:

@@ -343,6 +343,26 @@ def test_what_a_policy_thinks_of_threads_is_on_pages(tmp_path):
         judged("huge")
 
 
+def test_a_policy_with_foresight_knows_the_future():
+    def seen(foresight):
+        futures = []
+
+        def pick(self, s, core):
+            threads = (s.thread(thread) for thread in s.living)
+            futures.extend(t.future for t in threads if t.run in ("ready", "running"))
+            return Policy.pick(self, s, core)
+
+        attributes = {"foresight": foresight, "pick": pick}
+        evenkeel.simulate("radix", "2B2S", type("Sees", (Policy,), attributes))
+        return [future for future in futures if future is not None]
+
+    known = [future for future in seen(True) if future["level"] is not None]
+    assert known[0]["level"] > known[-1]["level"], "the end comes nearer"
+    for future in known:
+        assert future["level"] >= future["stretch"] >= 0 and future["speedup"] >= 0
+    assert not seen(False)
+
+
 def test_changes_that_cannot_be_made_are_said():
     def refreshing(change):
         def refresh(self, s, changes):

@@ -95,6 +95,7 @@ fn describe(made: &Bound<'_, Policy>) -> PyResult<&'static Description> {
             return Err(Error::new_err(format!("{name}.reads = {other:?}: expected nothing, speedups or stalls")));
         }
     };
+    let foresight: bool = made.getattr_opt("foresight")?.map_or(Ok(false), |foresight| foresight.extract())?;
     let words: Vec<String> = made.getattr_opt("guarantees")?.map_or_else(|| Ok(Vec::new()), |words| words.extract())?;
     let guarantee = |word: &String| match word.as_str() {
         "takes-over" => Ok(Guarantee::TakesOver),
@@ -110,6 +111,7 @@ fn describe(made: &Bound<'_, Policy>) -> PyResult<&'static Description> {
         known.name == name
             && known.overrides == overrides
             && known.reads == reads
+            && known.foresight == foresight
             && known.guarantees == guarantees
             && known.summary == summary
     };
@@ -123,7 +125,7 @@ fn describe(made: &Bound<'_, Policy>) -> PyResult<&'static Description> {
         overrides: Box::leak(overrides.into_boxed_slice()),
         knobs: &[],
         reads,
-        foresight: false,
+        foresight,
         guarantees: Box::leak(guarantees.into_boxed_slice()),
         in_kernel: None,
         make: |_| unreachable!("a policy in Python is made by its setup"),

@@ -20,7 +20,7 @@ use crate::machine::{Machine, numbers};
 /// `super()`. Threads and cores are numbers, times are in ns.
 ///
 /// What a class says of itself: `name` (else that of the class); `reads`, which is `"nothing"`, `"speedups"` (predicted ones:
-/// `s.speedup(thread)`) or `"stalls"` (counters); `guarantees`, some of `"takes-over"` (an idle big core takes over the thread of a
+/// `s.speedup(thread)`) or `"stalls"` (counters); `foresight`, whether it must know the future (`s.thread(thread).future`); `guarantees`, some of `"takes-over"` (an idle big core takes over the thread of a
 /// little one at once) and `"balances"` (a busy core takes over what waits for a busier one), which `evenkeel.conformance` checks.
 ///
 /// `period` is asked anew after each `refresh`; `predictor`, `culprit`, `busy_factor`, `knows_capacities` and `balances_always` are

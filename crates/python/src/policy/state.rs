@@ -438,6 +438,19 @@ impl Thread {
         self.read(|_, t| t.speedup)
     }
 
+    /// What is ahead of it, for policies with `foresight`: a dict with `level`, the least time until it and all that wait for it are done, if each runs
+    /// on the biggest core type at once (`None` where that cannot be known), `stretch`, how long it runs now until it waits or
+    /// releases another thread, and `speedup`, the true one of what it does in that time.
+    #[getter]
+    fn future<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(of) = self.read(|_, t| t.future)? else { return Ok(None) };
+        let future = PyDict::new(py);
+        future.set_item("level", of.level.map(|level| level.0))?;
+        future.set_item("stretch", of.stretch.0)?;
+        future.set_item("speedup", of.speedup)?;
+        Ok(Some(future))
+    }
+
     /// What it did since the last refresh: for each core type a dict with `time`, `instructions` and `counters`.
     #[getter]
     fn window<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
