@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypedDict, final
+from typing import Any, ClassVar, Literal, Protocol, TypedDict, final, overload
 
 from typing_extensions import CapsuleType, Self, TypeAlias, disjoint_base
 
@@ -982,6 +982,17 @@ def compare(
 def conformance(policy: _Policy) -> Conformance:
     """Tries a policy in every scenario that is for it, with prompt and with late decisions."""
 
+@overload
+def reproduce(  # type: ignore[overload-overlap]
+    experiment: Literal["all"],
+    *,
+    oracle: bool = False,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> dict[str, Reproduction]:
+    """Runs the evaluations of all papers, one after the other: by the names of the experiments."""
+
+@overload
 def reproduce(
     experiment: str,
     *,

@@ -7,6 +7,7 @@ use arrow_array::{Float64Array, StringArray, UInt32Array};
 use evenkeel_experiment::paper::{self, Experiment, Verdict};
 use evenkeel_report::{json, page, text};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::error::raise;
 use crate::files;
@@ -20,26 +21,36 @@ pub struct Reproduction {
     reproduction: paper::Reproduction,
 }
 
-/// Runs the evaluation of a paper: one of `evenkeel.experiments()`. `oracle` shows policies the true speedups.
+/// Runs the evaluation of a paper, one of `evenkeel.experiments()`, or, with `"all"`, of all of them, one after the other: a dict by their names.
+/// `oracle` shows policies the true speedups. `progress` counts within each.
 #[pyfunction]
 #[pyo3(signature = (experiment, *, oracle=false, threads=None, progress=None))]
-pub fn reproduce(
-    py: Python<'_>,
+pub fn reproduce<'py>(
+    py: Python<'py>,
     experiment: &str,
     oracle: bool,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Reproduction> {
+) -> PyResult<Bound<'py, PyAny>> {
     let experiments = Experiment::by_name(experiment).map_err(|error| raise(&error))?;
     if oracle {
         paper::check_oracle(&experiments, experiment).map_err(|error| raise(&error))?;
     }
-    let [experiment]: [Experiment; 1] = experiments.try_into().map_err(|_| {
-        crate::error::Error::new_err("\"all\" is several experiments: expected one of evenkeel.experiments()")
-    })?;
     let how = How { threads, progress, ..How::default() };
-    let done = work(py, &how, |control| paper::Reproduction::run(experiment, oracle, control))?;
-    done.map(|reproduction| Reproduction { reproduction }).map_err(|error| raise(&error))
+    let done = work(py, &how, |control| {
+        let run = |experiment| paper::Reproduction::run(experiment, oracle, control);
+        experiments.into_iter().map(run).collect::<Result<Vec<_>, _>>()
+    })?;
+    let by_name = PyDict::new(py);
+    for reproduction in done.map_err(|error| raise(&error))? {
+        let name = reproduction.experiment.name.clone();
+        let reproduction = Bound::new(py, Reproduction { reproduction })?;
+        if name == experiment {
+            return Ok(reproduction.into_any());
+        }
+        by_name.set_item(name, reproduction)?;
+    }
+    Ok(by_name.into_any())
 }
 
 fn verdict(verdict: Verdict) -> &'static str {

@@ -283,6 +283,19 @@ def test_a_reproduction_has_its_rows():
     assert str(reproduction)
 
 
+def test_all_evaluations_are_one_call():
+    """Begun, not done: they take minutes."""
+
+    class Begun(Exception):
+        pass
+
+    def progress(stage, done, of):
+        raise Begun
+
+    with pytest.raises(Begun):
+        evenkeel.reproduce("all", progress=progress)
+
+
 def test_progress_is_told_to_the_end():
     told = []
     evenkeel.compare(

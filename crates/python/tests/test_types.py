@@ -108,6 +108,8 @@ low: float | None = found.low if found is not None else None
 evenkeel.conformance(BigFirst).check()
 evenkeel.merge([Path("1.parquet"), "2.parquet"], file, incomplete=True)
 names: list[str] = evenkeel.experiments()
+rows: evenkeel.Table = evenkeel.reproduce("aaws").rows
+evenkeel.reproduce("all")["aaws"].save_html("aaws.html")
 """
 
 WRONG = """
