@@ -15,9 +15,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use evenkeel_experiment::{GivenPredictor, catalog};
+use evenkeel_experiment::GivenPredictor;
 use evenkeel_linux::host::Simulated;
-use evenkeel_model::{CoreOrder, Machine, Ns, Predictor};
+use evenkeel_model::{CoreOrder, Machine, Ns};
 use evenkeel_sched::steering::Steering;
 use evenkeel_sched::{Governor, Setup};
 
@@ -354,11 +354,6 @@ impl Conditions {
                 "--host run sees no speedups but those of capacities: expected it without --oracle and --predictor"
             );
         }
-        let read = |path: &PathBuf| -> anyhow::Result<GivenPredictor> {
-            let name = path.display().to_string();
-            let predictor = Predictor::from_toml(&catalog::read(&name)?, &name)?;
-            Ok(GivenPredictor { name, predictor })
-        };
         Ok(evenkeel_experiment::Conditions {
             delay: self.delay,
             beside: match self.host {
@@ -368,7 +363,7 @@ impl Conditions {
             noise: self.noise,
             governor: self.governor,
             oracle: self.oracle,
-            predictor: self.predictor.as_ref().map(read).transpose()?,
+            predictor: self.predictor.as_deref().map(GivenPredictor::read).transpose()?,
             max_time: self.max_time,
             tasks: self.tasks.into(),
             ..evenkeel_experiment::Conditions::default()

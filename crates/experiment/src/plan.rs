@@ -1,5 +1,7 @@
 //! What is to be run: workloads on machines under policies, and the conditions of every run.
 
+use std::path::Path;
+
 use evenkeel_model::predict::Predictor;
 use evenkeel_model::{CoreOrder, Machine, Ns};
 use evenkeel_sched::steering::Steering;
@@ -7,6 +9,7 @@ use evenkeel_sched::{Governor, Setup};
 use evenkeel_workload::program::{MainThread, ReadyQueue};
 use evenkeel_workload::{Workload, validate};
 
+use crate::catalog;
 use crate::error::{Error, Result, TaskSetting};
 use crate::training::Training;
 
@@ -147,6 +150,18 @@ pub struct GivenPredictor {
     pub predictor: Predictor,
 }
 
+impl GivenPredictor {
+    /// From a file of `evenkeel train`.
+    ///
+    /// # Errors
+    /// It cannot be read, or has a mistake.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let predictor = Predictor::from_toml(&catalog::read(&name)?, &name)?;
+        Ok(Self { name, predictor })
+    }
+}
+
 /// How a program made of tasks is run, in place of what the program says. `None`: as it says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tasks {
@@ -184,7 +199,7 @@ impl Tasks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Control, Runner, catalog};
+    use crate::{Control, Runner};
 
     #[test]
     fn the_cores_of_a_main_thread_are_not_dropped_for_others() {

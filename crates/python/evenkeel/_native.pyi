@@ -952,11 +952,13 @@ def simulate(
     order: _Order = "declared",
     trace: _Path | None = None,
     max_events: int | None = None,
+    predictor: _Path | None = None,
     **conditions: object,
 ) -> Run:
     """Simulates a workload on a machine under a policy.
 
     Conditions: `delay`, `governor`, `host`, `main`, `max_time`, `noise`, `oracle`, `tasks`.
+    `predictor` is a file of `evenkeel train`.
     """
 
 def compare(
@@ -970,6 +972,7 @@ def compare(
     threads: int | None = None,
     progress: _Progress | None = None,
     max_events: int | None = None,
+    predictor: _Path | None = None,
     **conditions: object,
 ) -> Comparison:
     """Compares policies: every workload on every machine under each, in pairs with the same seed.
@@ -977,6 +980,7 @@ def compare(
     A `baseline` that is an object is the one among `policies`, or has a name of its own.
 
     Conditions: `delay`, `governor`, `host`, `main`, `max_time`, `noise`, `oracle`, `tasks`.
+    `predictor` is a file of `evenkeel train`.
     """
 
 def conformance(policy: _Policy) -> Conformance:

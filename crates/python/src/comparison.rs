@@ -36,10 +36,10 @@ pub struct Comparison {
 ///
 /// Everything is an object or a name, or several of them; a `baseline` that is an object is the one among `policies`, or has a name of
 /// its own. Without `orders` both that COLAB averages over are run (5.1), or the declared one for workloads that bind threads to CPUs by
-/// number. `conditions` are as the options of `evenkeel compare`. `progress` is called with the stage, the runs that are done and those
+/// number. `conditions` are as the options of `evenkeel compare`, and so is `predictor`, a file of `evenkeel train`. `progress` is called with the stage, the runs that are done and those
 /// that there are; `threads` is how many do the work.
 #[pyfunction]
-#[pyo3(signature = (workloads, machines, policies, *, baseline=None, seeds=5, orders=None, threads=None, progress=None, max_events=None, **conditions))]
+#[pyo3(signature = (workloads, machines, policies, *, baseline=None, seeds=5, orders=None, threads=None, progress=None, max_events=None, predictor=None, **conditions))]
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub fn compare(
     py: Python<'_>,
@@ -52,6 +52,7 @@ pub fn compare(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
     max_events: Option<u64>,
+    predictor: Option<PathBuf>,
     conditions: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Comparison> {
     let faults = Faults::default();
@@ -89,7 +90,7 @@ pub fn compare(
         machines,
         policies,
         seeds: (1..=seeds).collect(),
-        conditions: self::conditions(conditions)?,
+        conditions: self::conditions(conditions, predictor)?,
     };
     let how = How { progress, threads, max_events, faults: faults.clone() };
     let done = work(py, &how, |control| {

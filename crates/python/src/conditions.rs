@@ -1,22 +1,30 @@
 //! Values and conditions as Python names them.
 
-use evenkeel_experiment::Conditions;
+use std::path::PathBuf;
+
 use evenkeel_experiment::variation::{self, Setting};
+use evenkeel_experiment::{Conditions, GivenPredictor};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use toml::Value;
 
 use crate::error::{Error, raise};
 
-/// The conditions of a run: `delay="50us"`, `noise=True`, `governor="schedutil"`, as the options of `evenkeel sim`.
-pub fn conditions(given: Option<&Bound<'_, PyDict>>) -> PyResult<Conditions> {
+/// The conditions of a run: `delay="50us"`, `noise=True`, `governor="schedutil"`, as the options of `evenkeel sim`; `predictor` is a file
+/// of `evenkeel train`.
+pub fn conditions(given: Option<&Bound<'_, PyDict>>, predictor: Option<PathBuf>) -> PyResult<Conditions> {
     let mut settings = Vec::new();
     for (name, value) in given.into_iter().flatten() {
         let name: String = name.extract()?;
         settings.push((vec![name.replace('_', "-")], plain(&name, &value)?));
     }
     // The host that steers Linux' scheduler from beside it needs libraries of the system, which a wheel cannot bring.
-    variation::conditions(settings, None).map_err(|error| raise(&error))
+    let conditions = variation::conditions(settings, None).map_err(|error| raise(&error))?;
+    if conditions.oracle && predictor.is_some() {
+        return Err(Error::new_err("oracle and predictor: expected one of them, since an oracle predicts nothing"));
+    }
+    let predictor = predictor.map(|path| GivenPredictor::read(&path)).transpose().map_err(|error| raise(&error))?;
+    Ok(Conditions { predictor, ..conditions })
 }
 
 /// Values of a machine or a workload, by their place: `{"costs.tick_us": 4000}`.

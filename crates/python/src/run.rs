@@ -51,9 +51,10 @@ struct Tables {
 /// `workload`, `machine` and `policy` are objects or names. A recording brings the machine that it was recorded on. `seed` is of
 /// every random draw; a run that draws nothing is the same whatever it is (`run.drawn`). `order` is that in which the operating
 /// system numbers the cores: `declared`, `big-first`, `little-first`. `trace` is a file for a Perfetto trace. `conditions` are as
-/// the options of `evenkeel sim`: `noise=True`, `delay="50us"`, `governor="schedutil"`, `oracle=True`, `max_time="10s"`.
+/// the options of `evenkeel sim`: `noise=True`, `delay="50us"`, `governor="schedutil"`, `oracle=True`, `max_time="10s"`; `predictor` is a
+/// file of `evenkeel train`, without which one is trained where a policy reads speedups.
 #[pyfunction]
-#[pyo3(signature = (workload, machine=None, policy=None, *, seed=None, order="declared", trace=None, max_events=None, **conditions))]
+#[pyo3(signature = (workload, machine=None, policy=None, *, seed=None, order="declared", trace=None, max_events=None, predictor=None, **conditions))]
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub fn simulate(
     py: Python<'_>,
@@ -64,6 +65,7 @@ pub fn simulate(
     order: &str,
     trace: Option<PathBuf>,
     max_events: Option<u64>,
+    predictor: Option<PathBuf>,
     conditions: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Run> {
     let faults = Faults::default();
@@ -88,7 +90,7 @@ pub fn simulate(
         machines: vec![machine],
         policies: vec![policy],
         seeds: vec![seed.unwrap_or(1)],
-        conditions: self::conditions(conditions)?,
+        conditions: self::conditions(conditions, predictor)?,
         orders,
     };
     let job = Job { workload: 0, machine: 0, policy: 0, order: plan.orders[0], seed: plan.seeds[0] };

@@ -138,6 +138,48 @@ def test_conditions_that_make_no_sense(options, message):
         evenkeel.simulate("radix", "2B2S", "cfs", **options)
 
 
+CONSTANT = """
+[[model]]
+observed_on = "{}"
+faster = "cortex-a57@2000MHz"
+slower = "cortex-a53@1200MHz"
+range = [1.0, 4.0]
+intercept = 2.5
+terms = []
+"""
+
+
+def test_speedups_are_predicted_with_a_file(tmp_path):
+    seen = set()
+
+    class Reads(evenkeel.Policy):
+        reads = "speedups"
+
+        def period(self):
+            return 1_000_000
+
+        def refresh(self, s, changes):
+            seen.update(s.thread(thread).speedup for thread in s.living)
+
+    file = tmp_path / "constant.toml"
+    file.write_text("".join(map(CONSTANT.format, ("cortex-a57@2000MHz", "cortex-a53@1200MHz"))))
+    evenkeel.simulate("radix", "2B2S", Reads, predictor=file)
+    assert 2.5 in seen and seen <= {None, 2.5}
+    evenkeel.compare("radix", "2B2S", ["cfs", Reads], seeds=1, predictor=str(file))
+    assert seen <= {None, 2.5}
+    evenkeel.simulate("radix", "2B2S", Reads)
+    assert not seen <= {None, 2.5}
+    with pytest.raises(evenkeel.Error, match="constant.toml has no model for .* rk3588"):
+        evenkeel.simulate("radix", "rk3588", Reads, predictor=file)
+    with pytest.raises(evenkeel.Error, match="oracle and predictor: expected one of them"):
+        evenkeel.simulate("radix", "2B2S", Reads, predictor=file, oracle=True)
+    file.write_text("[[model]]\nobserved_on = 3\n")
+    with pytest.raises(evenkeel.Error, match="constant.toml:2: "):
+        evenkeel.simulate("radix", "2B2S", Reads, predictor=file)
+    with pytest.raises(evenkeel.Error, match="nowhere.toml"):
+        evenkeel.compare("radix", "2B2S", "cfs", predictor=tmp_path / "nowhere.toml")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
