@@ -276,7 +276,9 @@ fn set(
         "main" => conditions.tasks.main = Some(read::<MainThread>(value)?),
         "host" => match value.as_str() {
             Some("scx") => conditions.beside = None,
-            Some("run") => conditions.beside = Some(beside.ok_or("this program has no such host")?),
+            Some("run") => {
+                conditions.beside = Some(beside.ok_or("only the command `evenkeel` has this host: expected \"scx\"")?)
+            }
             _ => return Err("expected \"scx\" or \"run\"".into()),
         },
         other => return Err(format!("there is no such condition: {}", suggestion(other, CONDITIONS.iter().copied()))),

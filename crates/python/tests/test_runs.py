@@ -128,7 +128,7 @@ def test_conditions_are_those_of_the_command():
         ({"delay": 5}, "500us"),
         ({"delay": "293y"}, "at most 292 years"),
         ({"governor": "fast"}, "schedutil"),
-        ({"host": "run"}, "no such host"),
+        ({"host": "run"}, "only the command `evenkeel` has this host"),
         ({"order": "biggest"}, "little-first"),
         ({"noise": object()}, "expected a number, a text"),
     ],

@@ -109,6 +109,7 @@ def test_a_grid_is_a_dict_a_text_or_a_file(tmp_path):
         ({**GRID, "machine": {"costs.tick": [1]}}, "costs.tick"),
         ({"machines": ["2B2S"]}, '"workloads" is missing'),
         ("machines = 1\n", "grid.toml:1"),
+        ({**GRID, "conditions": {"host": "run"}}, "only the command `evenkeel` has this host"),
         ({**GRID, "seeds": object()}, "grid.seeds: expected a number"),
         ({**GRID, "policies": [evenkeel.Policy]}, "grid.policies: expected a name"),
     ],
