@@ -76,6 +76,14 @@ impl Plan {
         }
     }
 
+    /// Policies with the one that they are compared with, which comes first unless it is among them, by its name.
+    pub fn with_baseline(mut policies: Vec<Setup>, baseline: &Setup) -> Vec<Setup> {
+        if !policies.iter().any(|policy| policy.name() == baseline.name()) {
+            policies.insert(0, baseline.clone());
+        }
+        policies
+    }
+
     /// The runs, in the order workload, machine, policy, core order, seed.
     pub fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
@@ -200,6 +208,18 @@ impl Tasks {
 mod tests {
     use super::*;
     use crate::{Control, Runner};
+
+    #[test]
+    fn a_baseline_is_there_once() {
+        let names = |wanted: &[&str], baseline: &str| {
+            let wanted = wanted.iter().map(|name| catalog::policy(name).unwrap()).collect();
+            let policies = Plan::with_baseline(wanted, &catalog::policy(baseline).unwrap());
+            policies.iter().map(|policy| policy.name().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&["gts", "colab"], "cfs"), ["cfs", "gts", "colab"]);
+        assert_eq!(names(&["gts", "cfs"], "cfs"), ["gts", "cfs"]);
+        assert_eq!(names(&["colab:takeover=none"], "colab"), ["colab", "colab:takeover=none"]);
+    }
 
     #[test]
     fn the_cores_of_a_main_thread_are_not_dropped_for_others() {

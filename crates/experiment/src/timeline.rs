@@ -10,6 +10,9 @@ use crate::runner::Runner;
 /// So many spans of all runs of a page together are kept: more make one that does not open at once.
 pub const SPANS: usize = 1 << 20;
 
+/// So many workloads on machines have timelines on a page that still opens at once.
+pub const PANELS: usize = 6;
+
 /// The histories of a plan's first workloads and machines.
 #[derive(Clone, Debug)]
 pub struct Timelines {

@@ -6,7 +6,7 @@ use anstream::adapter::strip_str;
 use arrow_array::{Float64Array, StringArray, UInt64Array};
 use bytes::Bytes;
 use evenkeel_experiment as experiment;
-use evenkeel_experiment::timeline::Timelines;
+use evenkeel_experiment::timeline::{PANELS, Timelines};
 use evenkeel_experiment::{Plan, Results, Runner, Value, catalog};
 use evenkeel_model as model;
 use evenkeel_report::{headline, json, page, text};
@@ -60,21 +60,20 @@ pub fn compare(
         setups::several(workloads)?.iter().map(|given| Ok(setups::workload(given)?.0)).collect::<PyResult<Vec<_>>>()?;
     let machines = setups::several(machines)?.iter().map(setups::machine).collect::<PyResult<Vec<_>>>()?;
     let given = setups::several(policies)?;
-    let mut policies = given.iter().map(|given| setups::policy(given, &faults)).collect::<PyResult<Vec<_>>>()?;
+    let policies = given.iter().map(|given| setups::policy(given, &faults)).collect::<PyResult<Vec<_>>>()?;
     let against = baseline.filter(|given| !given.is_instance_of::<PyString>());
     let baseline = match baseline {
         Some(given) => setups::policy(given, &faults)?,
         None => catalog::policy("cfs").map_err(|error| raise(&error))?,
     };
-    let is_given = match (policies.iter().position(|policy| policy.name() == baseline.name()), against) {
-        (None, _) => false,
-        (Some(_), None) => true,
-        // What another object makes may be another policy, whatever its name.
-        (Some(at), Some(against)) => given[at].eq(against)?,
-    };
-    if !is_given {
-        policies.insert(0, baseline.clone());
+    let same = policies.iter().position(|policy| policy.name() == baseline.name());
+    // What another object makes may be another policy, whatever its name.
+    if let (Some(at), Some(against)) = (same, against)
+        && !given[at].eq(against)?
+    {
+        return Err(namesakes("policies", "self.name", baseline.name()));
     }
+    let policies = Plan::with_baseline(policies, &baseline);
     for (what, empty) in [("workloads", workloads.is_empty()), ("machines", machines.is_empty()), ("seeds", seeds == 0)]
     {
         if empty {
@@ -108,12 +107,14 @@ fn distinct<'a>(what: &str, how: &str, names: impl Iterator<Item = &'a str>) -> 
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
         if !seen.insert(name) {
-            return Err(Error::new_err(format!(
-                "two {what} are called {name:?}: expected a name of its own for each ({how})"
-            )));
+            return Err(namesakes(what, how, name));
         }
     }
     Ok(())
+}
+
+fn namesakes(what: &str, how: &str, name: &str) -> PyErr {
+    Error::new_err(format!("two {what} are called {name:?}: expected a name of its own for each ({how})"))
 }
 
 impl Comparison {
@@ -212,10 +213,8 @@ impl Comparison {
 
     /// Writes the page that `evenkeel compare --html` writes.
     fn save_html(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        /// So many workloads on machines have timelines on a page that still opens at once.
-        const TIMELINES: usize = 6;
         let how = How { faults: self.faults.clone(), ..How::default() };
-        let recorded = work(py, &how, |_| Timelines::record(&self.runner, TIMELINES))?;
+        let recorded = work(py, &how, |_| Timelines::record(&self.runner, PANELS))?;
         let timelines = recorded.map_err(|error| raise(&error))?;
         let html = page::comparison(&self.compared(), &timelines, "evenkeel.compare in Python");
         files::write(&path, &html)

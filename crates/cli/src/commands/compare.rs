@@ -1,7 +1,7 @@
 //! `evenkeel compare`: workloads on machines under several policies, against a baseline.
 
 use anyhow::{Result, bail};
-use evenkeel_experiment::timeline::Timelines;
+use evenkeel_experiment::timeline::{PANELS, Timelines};
 use evenkeel_experiment::{Comparison, Error, Plan, Runner};
 use evenkeel_model::CoreOrder;
 use evenkeel_report::{page, text};
@@ -13,9 +13,6 @@ use crate::interrupted::{Interrupted, stopped};
 use crate::progress::Work;
 use crate::{catalog, json};
 
-/// So many workloads on machines have timelines on a page that still opens at once.
-const TIMELINES: usize = 6;
-
 /// Runs the command.
 pub fn run(args: &Compare) -> Result<String> {
     let watch = Stopwatch::start();
@@ -25,10 +22,7 @@ pub fn run(args: &Compare) -> Result<String> {
     }
     let html = Target::open_some(args.html.as_ref())?;
     let baseline = catalog::policy(&args.baseline)?;
-    let mut policies = catalog::policies(&args.policy)?;
-    if !policies.iter().any(|policy| policy.name() == baseline.name()) {
-        policies.insert(0, baseline.clone());
-    }
+    let policies = Plan::with_baseline(catalog::policies(&args.policy)?, &baseline);
     let workloads = catalog::workloads(&args.workloads)?;
     let names: Vec<&str> = args.orders.iter().map(|order| CoreOrder::from(*order).name()).collect();
     catalog::each_once("--orders has", &names)?;
@@ -48,7 +42,7 @@ pub fn run(args: &Compare) -> Result<String> {
     let compared = Comparison::of(runner.plan(), &results, baseline.name());
     let mut written = Ok(());
     if let Some(target) = html.filter(|_| cut_short.is_none()) {
-        match Timelines::record(&runner, TIMELINES) {
+        match Timelines::record(&runner, PANELS) {
             Ok(timelines) => {
                 written = target.write(page::comparison(&compared, &timelines, &command_line()).as_bytes());
             }
