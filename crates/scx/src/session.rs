@@ -48,6 +48,22 @@ pub struct Plan {
     pub timeline: bool,
 }
 
+#[cfg(test)]
+impl Plan {
+    /// `pfs` in the kernel on 2B2S, for tests that load nothing. CPUs 0 and 1 are big, 2 and 3 little.
+    pub(crate) fn of_a_test(timeline: bool) -> Self {
+        Self {
+            machine: evenkeel_model::machines::by_name("2B2S").unwrap(),
+            cpus: (0..4).collect(),
+            policy: Setup::parse("pfs").unwrap(),
+            path: Path::Kernel,
+            partial: false,
+            bounds: Bounds::default(),
+            timeline,
+        }
+    }
+}
+
 /// Where decisions are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {

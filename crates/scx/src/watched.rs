@@ -194,11 +194,8 @@ mod tests {
     use std::time::Duration;
 
     use evenkeel_linux::monitor::Watcher;
-    use evenkeel_model::machines;
-    use evenkeel_sched::Setup;
 
     use super::*;
-    use crate::Bounds;
     use crate::moments::tests::Ends;
 
     /// Asks this process for another policy. Returns why it is refused.
@@ -211,16 +208,7 @@ mod tests {
 
     #[test]
     fn a_policy_that_cannot_take_over_is_refused_before_anything_else_fails() {
-        let plan = Plan {
-            machine: machines::by_name("2B2S").unwrap(),
-            cpus: (0..4).collect(),
-            policy: Setup::parse("pfs").unwrap(),
-            path: Path::Kernel,
-            partial: false,
-            bounds: Bounds::default(),
-            timeline: false,
-        };
-        let mut watched = Watched::new(plan, SharedPins::default());
+        let mut watched = Watched::new(Plan::of_a_test(false), SharedPins::default());
         let mut obey = |ended: Option<&Ended>, asks: &JoinHandle<String>| {
             while !asks.is_finished() {
                 watched.obey(Box::new(Ends), ended, |_, _| Err(Error::OldSchedExt), |_, _| {})?;

@@ -1,25 +1,12 @@
-use evenkeel_model::machines;
-use evenkeel_sched::Setup;
-
 use super::*;
 use crate::moments::Moments;
-use crate::{Bounds, Path};
 
 /// No threads have these numbers: they are above what the kernel gives.
 const FIRST: Tid = 1 << 30;
 
 /// CPUs 0 and 1 are big, 2 and 3 little.
 fn observed() -> Observed {
-    let plan = Plan {
-        machine: machines::by_name("2B2S").unwrap(),
-        cpus: (0..4).collect(),
-        policy: Setup::parse("pfs").unwrap(),
-        path: Path::Kernel,
-        partial: false,
-        bounds: Bounds::default(),
-        timeline: true,
-    };
-    Observed::new(&plan, Ns::ZERO, Moments::new().1)
+    Observed::new(&Plan::of_a_test(true), Ns::ZERO, Moments::new().1)
 }
 
 /// A thread that has run for so many ms on big cores and on little ones.
