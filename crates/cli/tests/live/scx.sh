@@ -310,8 +310,8 @@ machine)
 # What a terminal shows: figures in a line, unless that is not wanted, or a command or another job has the terminal.
 status)
 	scx="$scx --policy pfs"
-	# A terminal of its own for a line; what is shown goes to a file.
-	shown() { script -qfec "$2" "$1" >/dev/null </dev/null & terminal=$!; }
+	# A terminal of its own for a line, which can draw, wherever the tests run; what is shown goes to a file.
+	shown() { TERM=xterm script -qfec "$2" "$1" >/dev/null </dev/null & terminal=$!; }
 	interrupt() { kill -INT "$(cat /tmp/pid)"; }
 	ended() { wait $terminal; echo "$1: $? $(state)"; }
 	shown alone "echo \$\$ >/tmp/pid; exec $scx"
